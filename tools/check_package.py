@@ -1,0 +1,71 @@
+#!/usr/bin/env python3
+"""Installs a build into a fresh folder, and builds programs against what was installed.
+
+    tools/check_package.py BUILD_FOLDER [--cmake CMAKE] [--compiler COMPILER]
+
+One program finds the library through CMake's find_package, and one through pkg-config; both
+include every public header. The installed tree is moved before it is used.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+CMAKE_LISTS = """\
+cmake_minimum_required(VERSION 3.25)
+project(consumer LANGUAGES CXX)
+find_package(bulkhead 0.1 REQUIRED)
+add_executable(consumer main.cpp)
+target_link_libraries(consumer PRIVATE bulkhead::bulkhead)
+"""
+
+
+def run(*command, env=None):
+    """Runs a command and returns its output; ends with its messages when it fails."""
+    result = subprocess.run([str(part) for part in command], stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, check=False, env=env)
+    if result.returncode != 0:
+        print("failed:", *command)
+        print(result.stdout)
+        sys.exit(1)
+    return result.stdout
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--cmake", default="cmake")
+    parser.add_argument("--compiler", default="g++")
+    options = parser.parse_args()
+
+    with tempfile.TemporaryDirectory() as folder:
+        top = pathlib.Path(folder)
+        run(options.cmake, "--install", options.build, "--prefix", top / "first")
+        prefix = (top / "first").rename(top / "moved")
+
+        source = top / "consumer"
+        source.mkdir()
+        headers = sorted((prefix / "include").rglob("*.hpp"))
+        includes = [f"#include <{header.relative_to(prefix / 'include')}>" for header in headers]
+        main_file = source / "main.cpp"
+        main_file.write_text("\n".join([*includes, "int main() { return 0; }", ""]))
+        (source / "CMakeLists.txt").write_text(CMAKE_LISTS)
+
+        run(options.cmake, "-S", source, "-B", top / "build", "-G", "Ninja",
+            f"-DCMAKE_PREFIX_PATH={prefix}", f"-DCMAKE_CXX_COMPILER={options.compiler}")
+        run(options.cmake, "--build", top / "build")
+        run(top / "build" / "consumer")
+
+        package = next(prefix.rglob("bulkhead.pc"))
+        flags = run("pkg-config", "--cflags", "--libs",
+                    package).split()
+        run(options.compiler, "-std=c++2b", main_file, "-o", top / "by_pkg_config", *flags)
+        run(top / "by_pkg_config")
+    print(f"{len(headers)} headers installed; CMake package and pkg-config file work")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

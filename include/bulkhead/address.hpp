@@ -1,0 +1,184 @@
+/// Address: where messages for one actor are sent, typed by the actor's class.
+#pragma once
+
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/handler.hpp"
+
+namespace bulkhead {
+
+namespace handler {
+
+/// Builds a prepared signal's payload in place; if that throws, the signal goes back.
+template <class P, class... Args>
+void fill(Pid to, Signal* signal, Args&&... args) {
+  if constexpr (std::is_nothrow_constructible_v<P, Args...>) {
+    new (payload<P>(signal)) P{std::forward<Args>(args)...};
+  } else {
+    struct Back {
+      Pid to;
+      Signal* signal;
+      ~Back() {
+        if (signal != nullptr) core::withdraw(to, signal);
+      }
+    } back{to, signal};
+    new (payload<P>(signal)) P{std::forward<Args>(args)...};
+    back.signal = nullptr;
+  }
+}
+
+template <class P>
+[[nodiscard]] core::Admission prepare(Pid to) noexcept {
+  constexpr std::size_t bytes = kSignalBytes<P>;
+  return core::prepare(to, bytes, core::block_class(bytes));
+}
+
+/// Sends, or leaves `message` as it is.
+template <class M>
+[[nodiscard]] Delivery try_tell(Pid to, M& message, const SignalOps* ops) {
+  core::Admission admission = prepare<M>(to);
+  if (admission.signal == nullptr) [[unlikely]] return admission.why;
+  fill<M>(to, admission.signal, std::move(message));
+  core::commit(to, admission.signal, ops);
+  return Delivery::kQueued;
+}
+
+template <class M>
+Delivery tell(Pid to, M& message, const SignalOps* ops) {
+  const Delivery delivery = try_tell(to, message, ops);
+  if (delivery != Delivery::kQueued) [[unlikely]] core::count_refused(to, delivery, type_name<M>());
+  return delivery;
+}
+
+template <class R, class M>
+[[nodiscard]] std::expected<R, AskError> ask(Pid to, M& message, const SignalOps* ops,
+                                             Timeout timeout) {
+  core::Admission admission = prepare<Question<M>>(to);
+  if (admission.signal == nullptr) [[unlikely]] {
+    core::count_refused(to, admission.why, type_name<M>());
+    return std::unexpected(core::ask_error(admission.why));
+  }
+  core::ReplyFrame<R> frame;
+  {
+    struct Back {
+      Pid to;
+      Signal* signal;
+      ~Back() {
+        if (signal != nullptr) core::withdraw(to, signal);
+      }
+    } back{to, admission.signal};
+    core::AskWait wait(frame);
+    new (payload<Question<M>>(admission.signal)) Question<M>{wait.reply_to(), std::move(message)};
+    back.signal = nullptr;
+    core::commit(to, admission.signal, ops);
+    wait.wait(timeout);
+  }
+  if (frame.outcome != core::AskFrame::Outcome::kAnswered) return std::unexpected(frame.error);
+  if constexpr (std::is_void_v<R>) {
+    return {};
+  } else {
+    return std::move(frame.value);
+  }
+}
+
+}  // namespace handler
+
+/// Where messages of type M can be sent, whatever the class of the actor behind it.
+template <class M>
+class Port {
+ public:
+  Port() = default;
+  Port(Pid pid, const SignalOps* ops) noexcept : pid_(pid), ops_(ops) {}
+
+  [[nodiscard]] Pid pid() const noexcept { return pid_; }
+  [[nodiscard]] const SignalOps* ops() const noexcept { return ops_; }
+  explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
+
+  /// As Address::send.
+  Delivery send(M message) const { return handler::tell(pid_, message, ops_); }
+  /// As Address::try_send.
+  [[nodiscard]] Delivery try_send(M& message) const {
+    return handler::try_tell(pid_, message, ops_);
+  }
+
+  friend bool operator==(const Port&, const Port&) = default;
+
+ private:
+  Pid pid_;
+  const SignalOps* ops_ = nullptr;
+};
+
+/// The address of an actor of class A: a small value, to be copied, kept and sent at will. Messages
+/// that A has no `receive` for are refused at compile time.
+template <class A>
+class Address {
+ public:
+  using Actor = A;
+
+  Address() = default;
+  /// The caller answers for the actor's class.
+  explicit Address(Pid pid) noexcept : pid_(pid) {}
+
+  [[nodiscard]] Pid pid() const noexcept { return pid_; }
+  explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
+
+  /// Sends a message and goes on at once: its handler never runs before this returns. Any thread. A
+  /// message that cannot be queued is destroyed, and counted and told as a dead letter; the result says
+  /// why. Messages of one sender to one receiver arrive in the order sent.
+  template <class M>
+  Delivery send(M message) const {
+    check<M>();
+    return handler::tell(pid_, message, &handler::kTell<A, M>);
+  }
+
+  /// The same, but a message that cannot be queued is left as it was, for the caller to keep.
+  template <class M>
+  [[nodiscard]] Delivery try_send(M& message) const {
+    check<M>();
+    return handler::try_tell(pid_, message, &handler::kTell<A, M>);
+  }
+
+  /// Sends a message and waits for the reply: what the handler returns, or gives to its Reply. In an
+  /// actor only the actor waits, its core runs others meanwhile; a thread outside is blocked. Fails at
+  /// once when no reply can come.
+  template <class M>
+  [[nodiscard]] std::expected<handler::Answer<A, M>, AskError> ask(
+      M message, Timeout timeout = kDefaultAskTimeout) const {
+    check<M>();
+    return handler::ask<handler::Answer<A, M>>(pid_, message, &handler::kAsk<A, M>, timeout);
+  }
+
+  /// For who should know no more than that M can be sent.
+  template <class M>
+  [[nodiscard]] Port<M> port() const noexcept {
+    check<M>();
+    return Port<M>(pid_, &handler::kTell<A, M>);
+  }
+  template <class M>
+    requires handler::Handles<A, M>
+  operator Port<M>() const noexcept {  // NOLINT: an address is a port for each of its messages
+    return port<M>();
+  }
+
+  friend bool operator==(const Address&, const Address&) = default;
+
+ private:
+  template <class M>
+  static constexpr void check() {
+    check_sendable<M>();
+    handler::check_handled<A, M>();
+  }
+
+  Pid pid_;
+};
+
+/// Asks an actor to end, after the messages that were sent to it before. Any thread.
+Delivery stop(Pid actor);
+template <class A>
+Delivery stop(Address<A> actor) {
+  return stop(actor.pid());
+}
+
+}  // namespace bulkhead

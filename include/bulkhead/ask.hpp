@@ -1,0 +1,172 @@
+/// Asking: send and wait for the reply.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <new>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/duration.hpp"
+#include "bulkhead/signal.hpp"
+
+namespace bulkhead {
+
+/// Why an ask failed.
+enum class AskError : std::uint8_t {
+  kGone,      ///< the actor had ended before
+  kDied,      ///< it ended, or failed, before it replied
+  kNoReply,   ///< its handler returned without replying, or it has none for the message
+  kTimedOut,  ///< it did not reply in time
+  kFull,      ///< its mailbox is bounded and full
+  kStopped,   ///< its runtime is not running
+  kNoMemory,  ///< no memory for the message
+};
+
+[[nodiscard]] std::string_view to_string(AskError error) noexcept;
+
+/// What an ask waits for when no other limit is given.
+inline constexpr std::chrono::seconds kDefaultAskTimeout{5};
+
+namespace core {
+
+struct Slot;
+
+/// Where a reply goes: to a certain wait of a certain asker. The frame is written only by who has
+/// claimed that wait.
+struct ReplyTo {
+  Slot* asker = nullptr;
+  std::uint64_t epoch = 0;
+  void* frame = nullptr;
+};
+
+/// The head of the frame in which an asker waits; the reply's memory follows.
+struct AskFrame {
+  enum class Outcome : std::uint8_t { kPending, kAnswered, kFailed };
+  Outcome outcome = Outcome::kPending;
+  AskError error = AskError::kTimedOut;
+};
+
+/// Opens a wait of the calling actor, or of the calling thread outside.
+class AskWait {
+ public:
+  /// Throws std::runtime_error when there is no memory to wait with.
+  explicit AskWait(AskFrame& frame);
+  AskWait(const AskWait&) = delete;
+  AskWait& operator=(const AskWait&) = delete;
+  ~AskWait();
+
+  [[nodiscard]] ReplyTo reply_to() const noexcept { return to_; }
+  /// Blocks until the frame is decided or time is up.
+  void wait(Timeout timeout);
+
+ private:
+  ReplyTo to_;
+  void* guest_ = nullptr;
+};
+
+/// Claims the asker's wait; true for the one who may write the frame, and must then wake it.
+[[nodiscard]] bool claim(const ReplyTo& to) noexcept;
+void wake_asker(const ReplyTo& to) noexcept;
+void fail_ask(const ReplyTo& to, AskError error) noexcept;
+/// A Reply was let go unused: fails the ask with kDied or kNoReply.
+void abandon_ask(const ReplyTo& to) noexcept;
+/// Counts a reply that came too late.
+void count_late_reply(std::string_view type) noexcept;
+
+[[nodiscard]] AskError ask_error(Delivery why) noexcept;
+[[nodiscard]] AskError ask_error(DropCause cause) noexcept;
+
+template <class R>
+struct ReplyFrame : AskFrame {
+  union {
+    R value;
+  };
+  ReplyFrame() noexcept {}
+  ReplyFrame(const ReplyFrame&) = delete;
+  ReplyFrame& operator=(const ReplyFrame&) = delete;
+  ~ReplyFrame() {
+    if (outcome == Outcome::kAnswered) value.~R();
+  }
+};
+
+template <>
+struct ReplyFrame<void> : AskFrame {};
+
+}  // namespace core
+
+/// The right to answer one ask, once. A handler that takes a Reply as its second parameter answers by
+/// calling it, now or later: it may be kept, moved into another actor's message, and called from
+/// anywhere. One that is let go unused fails the ask.
+template <class R>
+class Reply {
+ public:
+  explicit Reply(core::ReplyTo to) noexcept : to_(to) {}
+  Reply(Reply&& other) noexcept : to_(std::exchange(other.to_, core::ReplyTo{})) {}
+  Reply& operator=(Reply&& other) noexcept {
+    if (this != &other) {
+      let_go();
+      to_ = std::exchange(other.to_, core::ReplyTo{});
+    }
+    return *this;
+  }
+  ~Reply() { let_go(); }
+
+  /// Answers. False when the asker has given up meanwhile: the value is destroyed and counted as a
+  /// late reply. Without effect, and false, when this Reply was used or moved from.
+  template <class... Args>
+    requires std::is_constructible_v<R, Args...>
+  bool operator()(Args&&... args) {
+    core::ReplyTo to = std::exchange(to_, core::ReplyTo{});
+    if (to.asker == nullptr) return false;
+    // Made before the wait is claimed: if this throws, the ask fails like any other.
+    Guard guard{to};
+    R value(std::forward<Args>(args)...);
+    guard.to.asker = nullptr;
+    if (!core::claim(to)) {
+      core::count_late_reply(type_name<R>());
+      return false;
+    }
+    auto* frame = static_cast<core::ReplyFrame<R>*>(to.frame);
+    new (&frame->value) R(std::move(value));
+    frame->outcome = core::AskFrame::Outcome::kAnswered;
+    core::wake_asker(to);
+    return true;
+  }
+
+  /// Is somebody still to be answered? (They may have given up.)
+  [[nodiscard]] explicit operator bool() const noexcept { return to_.asker != nullptr; }
+
+ private:
+  struct Guard {
+    core::ReplyTo to;
+    ~Guard() {
+      if (to.asker != nullptr) core::abandon_ask(to);
+    }
+  };
+
+  void let_go() noexcept {
+    if (to_.asker != nullptr) core::abandon_ask(to_);
+  }
+
+  core::ReplyTo to_;
+};
+
+/// For asks that are answered with no value: that the message was handled.
+template <>
+class Reply<void> {
+ public:
+  explicit Reply(core::ReplyTo to) noexcept : to_(to) {}
+  Reply(Reply&& other) noexcept : to_(std::exchange(other.to_, core::ReplyTo{})) {}
+  Reply& operator=(Reply&& other) noexcept;
+  ~Reply();
+
+  bool operator()();
+  [[nodiscard]] explicit operator bool() const noexcept { return to_.asker != nullptr; }
+
+ private:
+  core::ReplyTo to_;
+};
+
+}  // namespace bulkhead

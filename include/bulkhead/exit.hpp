@@ -1,0 +1,73 @@
+/// Exit: why an actor ended.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "bulkhead/delivery.hpp"
+#include "bulkhead/pid.hpp"
+
+namespace bulkhead {
+
+/// Why an actor ended: a value, cheap to copy, to compare and to print.
+class Exit {
+ public:
+  enum class Kind : std::uint8_t {
+    kNormal,    ///< it stopped by itself, or a callable actor returned
+    kShutdown,  ///< its runtime shut down
+    kStopped,   ///< it was asked to stop while it was blocked, and its frames were unwound
+    kPanic,     ///< an exception left its handler, or it panicked
+  };
+
+  Exit() = default;  // normal
+
+  [[nodiscard]] static Exit normal() noexcept { return Exit(); }
+  [[nodiscard]] static Exit shutdown() noexcept { return Exit(Kind::kShutdown); }
+  [[nodiscard]] static Exit stopped() noexcept { return Exit(Kind::kStopped); }
+  /// From an exception: its message and type are read out now.
+  [[nodiscard]] static Exit panic(std::exception_ptr failure);
+
+  [[nodiscard]] Kind kind() const noexcept { return kind_; }
+  [[nodiscard]] bool is_normal() const noexcept { return kind_ == Kind::kNormal; }
+  /// What the exception said; empty for other kinds.
+  [[nodiscard]] std::string_view message() const noexcept;
+  /// The exception's type, readable; empty for other kinds.
+  [[nodiscard]] std::string_view type() const noexcept;
+  /// The exception itself, for who wants to rethrow it; null for other kinds.
+  [[nodiscard]] std::exception_ptr failure() const noexcept;
+
+  /// Kinds and messages are compared, not the exceptions.
+  friend bool operator==(const Exit& a, const Exit& b) noexcept {
+    return a.kind_ == b.kind_ && a.message() == b.message();
+  }
+
+ private:
+  struct Failure;
+
+  explicit Exit(Kind kind) noexcept : kind_(kind) {}
+
+  Kind kind_ = Kind::kNormal;
+  std::shared_ptr<const Failure> failure_;
+};
+
+/// "normal", "shutdown", "stopped", or "panic: MESSAGE (TYPE)".
+[[nodiscard]] std::string to_string(const Exit& exit);
+
+/// What the death hook of a runtime is told. Valid during the call only.
+struct Death {
+  Pid actor;
+  std::string_view actor_type;
+  const Exit& exit;
+};
+
+/// What the dead-letter hook of a runtime is told. Valid during the call only.
+struct DeadLetter {
+  Pid receiver;  ///< none when it never was an actor
+  std::string_view message_type;
+  DropCause cause;
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,131 @@
+/// How a message finds its handler: the typed shell between an actor's class and its signals.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/ask.hpp"
+#include "bulkhead/message.hpp"
+#include "bulkhead/signal.hpp"
+
+namespace bulkhead {
+
+/// What a receive timeout delivers. An actor class that has one declares
+///     auto receive_timeout() const;          // a duration, or Timeout; kForever for none
+///     void receive(bulkhead::ReceiveTimeout);
+struct ReceiveTimeout {};
+
+namespace handler {
+
+/// `receive(M)`, returning what an ask is answered with.
+template <class A, class M>
+concept Returns = requires(A& actor, M&& message) { actor.receive(std::move(message)); };
+
+/// The R of `receive(M, Reply<R>)`.
+struct AnyReply {
+  template <class R>
+  operator Reply<R>() const noexcept;  // NOLINT: only ever named
+};
+
+template <class A, class M, class R>
+concept TakesReply =
+    requires(A& actor, M&& message, Reply<R> reply) { actor.receive(std::move(message), std::move(reply)); };
+
+/// `receive(M, Reply<R>)` for some R.
+template <class A, class M>
+concept TakesSomeReply = requires(A& actor, M&& message) {
+  actor.receive(std::move(message), AnyReply{});
+};
+
+template <class A, class M>
+concept Handles = Returns<A, M> || TakesSomeReply<A, M>;
+
+/// What a handler that takes a Reply answers with: the class says so by a nested alias of the message
+/// (`using Answer = R;` in M).
+template <class A, class M>
+struct AnswerOf {
+  using type = typename M::Answer;
+};
+template <class A, class M>
+  requires Returns<A, M>
+struct AnswerOf<A, M> {
+  using type = std::decay_t<decltype(std::declval<A&>().receive(std::declval<M&&>()))>;
+};
+template <class A, class M>
+using Answer = typename AnswerOf<A, M>::type;
+
+template <class M>
+void destroy(Signal* signal, DropCause /*cause*/) {
+  payload<M>(signal)->~M();
+}
+
+/// Destroys a message that its handler has been given, also when that threw.
+template <class M>
+struct Spent {
+  M* message;
+  ~Spent() { message->~M(); }
+};
+
+template <class A, class M>
+Signal* deliver(void* actor, Signal* signal) {
+  auto& self = *static_cast<A*>(actor);
+  M* message = payload<M>(signal);
+  if constexpr (Returns<A, M>) {
+    static_cast<void>(self.receive(std::move(*message)));
+  } else {
+    self.receive(std::move(*message), Reply<typename M::Answer>(core::ReplyTo{}));
+  }
+  message->~M();
+  return signal;
+}
+
+/// A message that was asked.
+template <class M>
+struct Question {
+  core::ReplyTo to;
+  M message;
+};
+
+template <class M>
+void destroy_question(Signal* signal, DropCause cause) {
+  auto* question = payload<Question<M>>(signal);
+  const core::ReplyTo to = question->to;
+  question->~Question<M>();
+  core::fail_ask(to, core::ask_error(cause));
+}
+
+// The signal is released before the handler runs, so that when an ask returns nothing of it is left.
+template <class A, class M>
+Signal* deliver_question(void* actor, Signal* signal) {
+  auto& self = *static_cast<A*>(actor);
+  auto* question = payload<Question<M>>(signal);
+  Reply<Answer<A, M>> reply(question->to);
+  M message(std::move(question->message));
+  question->~Question<M>();
+  core::release_in_hand(signal);
+  if constexpr (!Returns<A, M>) {
+    self.receive(std::move(message), std::move(reply));
+  } else if constexpr (std::is_void_v<Answer<A, M>>) {
+    self.receive(std::move(message));
+    reply();
+  } else {
+    reply(self.receive(std::move(message)));
+  }
+  return nullptr;
+}
+
+template <class A, class M>
+inline constexpr SignalOps kTell = {&deliver<A, M>, &destroy<M>, type_name<M>()};
+
+template <class A, class M>
+inline constexpr SignalOps kAsk = {&deliver_question<A, M>, &destroy_question<M>, type_name<M>()};
+
+template <class A, class M>
+constexpr void check_handled() {
+  static_assert(Handles<A, M>,
+                "bulkhead: this actor has no handler for this message: it needs a member function "
+                "`receive` that can be called with it (Actor and Message are named in the lines around)");
+}
+
+}  // namespace handler
+}  // namespace bulkhead

@@ -1,0 +1,456 @@
+/// What may be sent: the check, at compile time, that a message takes nothing of its sender's along.
+///
+/// A message is a value, and belongs to whoever has it in hand. So it may own whatever it likes, by
+/// std::unique_ptr and by containers too, but it must not point into what its sender keeps: that
+/// would dangle when the sender ends, and be a data race before that. Refused are
+/// - pointers (but not those to functions, which live as long as the program), references, pointers
+///   to members, iterators, std::string_view, std::span and the other views of the standard library;
+/// - std::shared_ptr and std::weak_ptr to what is not const: both sides could write to it;
+/// - std::pmr containers: their memory comes from a resource of the sender's;
+/// - what cannot be moved, may throw when it is destroyed, or is aligned to more than 64 bytes.
+///
+/// An aggregate is looked into member by member, an array element by element, and a template of the
+/// standard library is as good as the types it is made of: a std::map of std::string to std::span is
+/// refused. What cannot be looked into is trusted: classes with constructors or private members,
+/// lambdas, std::function, std::any, unions, incomplete types, and the aggregates that are listed at
+/// members::kMost. For a type of one's own the last word is kSendable.
+#pragma once
+
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+#include <type_traits>
+
+#include "bulkhead/members.hpp"
+
+namespace bulkhead {
+
+namespace sendable {
+
+template <class T>
+struct Inspected {
+  constexpr operator bool() const noexcept;  // NOLINT: it is what kSendable<T> would be
+};
+
+}  // namespace sendable
+
+/// Whether a T may be sent. Specialise it for a type of your own that is trusted wrongly, or refused
+/// wrongly; whoever holds one as a member is judged by that too:
+///
+///     template <>
+///     inline constexpr bool bulkhead::kSendable<Handle> = false;
+///
+/// The declaration must come before the first use. Where it is not specialised, it converts to bool;
+/// in a requires clause, write Sendable<T>.
+template <class T>
+inline constexpr sendable::Inspected<T> kSendable{};
+
+namespace sendable {
+
+inline constexpr std::size_t kMaxAlignment = 64;
+
+/// What is wrong with a type itself, whatever its parts are.
+enum class Fault : unsigned char {
+  kNone,
+  kReference,
+  kVolatile,
+  kPointer,
+  kCharPointer,
+  kMemberPointer,
+  kStringView,
+  kSpan,
+  kReferenceWrapper,
+  kLock,
+  kView,
+  kIterator,
+  kSharedMutable,
+  kForeignMemory,
+  kDenied,
+};
+
+// --- templates of the standard library, by name, so that none of its headers is needed ---
+
+template <class T>
+constexpr std::string_view spelled() noexcept {
+  return __PRETTY_FUNCTION__;
+}
+
+inline constexpr std::size_t kSpelledAt = spelled<int>().find("T = int") + 4;
+
+/// "vector" for "std::vector<int>", "span" for "std::ranges::v2::span<...", "" for what is not std.
+constexpr std::string_view std_template(std::string_view name) {
+  constexpr std::string_view kStd = "std::";
+  if (!name.starts_with(kStd)) return {};
+  std::size_t start = kStd.size();
+  for (std::size_t i = start; i < name.size(); ++i) {
+    if (name[i] == ':') start = i + 1;
+    if (name[i] == '<') return name.substr(start, i - start);
+  }
+  return {};
+}
+
+/// The name of the template of namespace std that T is made from, or "".
+template <class T>
+inline constexpr std::string_view kStdTemplate = std_template(spelled<T>().substr(kSpelledAt));
+
+/// Those that refer to what somebody else keeps.
+struct Borrower {
+  std::string_view name;
+  Fault fault;
+};
+
+inline constexpr Borrower kBorrowers[] = {
+    {"basic_string_view", Fault::kStringView},
+    {"span", Fault::kSpan},
+    {"reference_wrapper", Fault::kReferenceWrapper},
+    {"unique_lock", Fault::kLock},
+    {"shared_lock", Fault::kLock},
+    {"initializer_list", Fault::kView},
+    {"mdspan", Fault::kView},
+    {"ref_view", Fault::kView},
+    {"atomic_ref", Fault::kView},
+    {"function_ref", Fault::kView},
+    {"coroutine_handle", Fault::kView},
+    {"polymorphic_allocator", Fault::kForeignMemory},
+};
+
+template <class First, class... Rest>
+constexpr Fault std_fault(std::string_view name, Types<First, Rest...>) {
+  if (name == "shared_ptr" || name == "weak_ptr") {
+    return std::is_const_v<First> ? Fault::kNone : Fault::kSharedMutable;
+  }
+  for (const Borrower& borrower : kBorrowers) {
+    if (name == borrower.name) return borrower.fault;
+  }
+  return Fault::kNone;
+}
+
+constexpr Fault std_fault(std::string_view, Types<>) { return Fault::kNone; }
+
+/// Types<the arguments>, of a template of types, and of one like std::array.
+template <class T>
+struct Arguments {
+  using List = Types<>;
+};
+template <template <class...> class Template, class... T>
+struct Arguments<Template<T...>> {
+  using List = Types<T...>;
+};
+template <template <class, std::size_t> class Template, class T, std::size_t N>
+struct Arguments<Template<T, N>> {
+  using List = Types<T>;
+};
+
+// --- what a type is, and what it is made of ---
+
+template <class T>
+inline constexpr bool kSpecialised =
+    !std::is_same_v<decltype(kSendable<T>), const Inspected<T>>;
+
+template <class T>
+inline constexpr bool kComplete = requires { sizeof(T); };
+
+template <class T>
+inline constexpr bool kCharacter = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
+                                   std::is_same_v<T, char8_t> || std::is_same_v<T, char16_t> ||
+                                   std::is_same_v<T, char32_t>;
+
+template <class T>
+constexpr Fault class_fault() {
+  if constexpr (kSpecialised<T>) {
+    return kSendable<T> ? Fault::kNone : Fault::kDenied;
+  } else if constexpr (!kComplete<T>) {
+    return Fault::kNone;
+  } else if constexpr (!kStdTemplate<T>.empty()) {
+    constexpr Fault kFault = std_fault(kStdTemplate<T>, typename Arguments<T>::List{});
+    return kFault;
+  } else {
+    return requires { typename T::iterator_category; } ? Fault::kIterator : Fault::kNone;
+  }
+}
+
+template <class T>
+constexpr Fault pointer_fault() {
+  if constexpr (std::is_function_v<T>) {
+    return Fault::kNone;
+  } else {
+    return kCharacter<std::remove_cv_t<T>> ? Fault::kCharPointer : Fault::kPointer;
+  }
+}
+
+template <class T>
+constexpr Fault find_fault() {
+  if constexpr (std::is_reference_v<T>) {
+    return Fault::kReference;
+  } else if constexpr (std::is_volatile_v<T>) {
+    return Fault::kVolatile;
+  } else if constexpr (std::is_pointer_v<T>) {
+    return pointer_fault<std::remove_pointer_t<T>>();
+  } else if constexpr (std::is_member_pointer_v<T>) {
+    return Fault::kMemberPointer;
+  } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
+    return class_fault<std::remove_cv_t<T>>();
+  } else {
+    return Fault::kNone;
+  }
+}
+
+template <class T>
+inline constexpr Fault kFault = find_fault<T>();
+
+/// Types<what a class is made of>, in order; empty where it is trusted.
+template <class T>
+constexpr auto class_parts() {
+  if constexpr (kSpecialised<T> || !kComplete<T>) {
+    return Types<>{};
+  } else if constexpr (!kStdTemplate<T>.empty()) {
+    return typename Arguments<T>::List{};
+  } else if constexpr (members::kCount<T> != members::kUnknown) {
+    return members::Of<T>{};
+  } else {
+    return Types<>{};
+  }
+}
+
+template <class T>
+constexpr auto find_parts() {
+  if constexpr (std::is_array_v<T>) {
+    return Types<std::remove_extent_t<T>>{};
+  } else if constexpr (std::is_class_v<T>) {
+    return class_parts<std::remove_cv_t<T>>();
+  } else {
+    return Types<>{};
+  }
+}
+
+template <class T>
+using Parts = decltype(find_parts<T>());
+
+template <class T, class List>
+inline constexpr bool kOneOf = false;
+template <class T, class... Others>
+inline constexpr bool kOneOf<T, Types<Others...>> = (std::is_same_v<T, Others> || ...);
+
+/// List, with T at its end if T is a class.
+template <class List, class T>
+struct Grown {
+  using Type = List;
+};
+template <class... Others, class T>
+  requires std::is_class_v<T>
+struct Grown<Types<Others...>, T> {
+  using Type = Types<Others..., std::remove_cv_t<T>>;
+};
+
+/// Whether a T may be part of a message: with neither a fault of its own nor one inside. A class that
+/// is met again Within itself, such as the node of a list, is not looked into again.
+template <class T, class Within>
+inline constexpr bool kClean = kFault<T> == Fault::kNone;
+
+template <class Within, class... Part>
+constexpr bool are_clean(Types<Part...>) {
+  return (kClean<Part, Within> && ...);
+}
+
+template <class T, class Within>
+  requires(std::is_class_v<T> || std::is_array_v<T>)
+inline constexpr bool kClean<T, Within> =
+    kFault<T> == Fault::kNone && (kOneOf<std::remove_cv_t<T>, Within> ||
+                                  are_clean<typename Grown<Within, T>::Type>(Parts<T>{}));
+
+/// Whether a T can be a message at all, whatever it carries.
+template <class T>
+constexpr bool can_travel() {
+  if constexpr (!std::is_object_v<T> || std::is_array_v<T>) {
+    return false;
+  } else if constexpr (!kComplete<T>) {
+    return false;
+  } else {
+    return std::is_move_constructible_v<T> && std::is_nothrow_destructible_v<T> &&
+           alignof(T) <= kMaxAlignment;
+  }
+}
+
+template <class T>
+constexpr Inspected<T>::operator bool() const noexcept {
+  return can_travel<T>() && is_clean<T>(Types<>{});
+}
+
+}  // namespace sendable
+
+/// A type that may be sent.
+template <class T>
+concept Sendable = sendable::can_travel<T>() && static_cast<bool>(kSendable<std::remove_cv_t<T>>);
+
+// --- saying what is wrong ---
+
+namespace sendable {
+
+/// What stands for a name where there is none.
+struct NoName {};
+struct ArrayElement {};
+struct TemplateArgument {};
+struct Itself {};
+
+template <class T, std::size_t I>
+constexpr auto name_of_part() {
+  using Class = std::remove_cv_t<T>;
+  if constexpr (std::is_array_v<T>) {
+    return ArrayElement{};
+  } else if constexpr (!kStdTemplate<Class>.empty()) {
+    return TemplateArgument{};
+  } else if constexpr (requires { typename std::bool_constant<(members::name<Class, I>(), true)>; }) {
+    return members::name<Class, I>();
+  } else {
+    return NoName{};
+  }
+}
+
+template <std::size_t I, class First, class... Rest>
+constexpr auto type_at(Types<First, Rest...>) {
+  if constexpr (I == 0) {
+    return std::type_identity<First>{};
+  } else {
+    return type_at<I - 1>(Types<Rest...>{});
+  }
+}
+
+constexpr std::size_t first_false(std::initializer_list<bool> answers) {
+  std::size_t i = 0;
+  for (const bool answer : answers) {
+    if (!answer) break;
+    ++i;
+  }
+  return i;
+}
+
+/// Part I of T, whose parts are List.
+template <class T, class List, std::size_t I>
+struct Part {
+  using Type = typename decltype(type_at<I>(List{}))::type;
+  static constexpr int kPosition = static_cast<int>(I) + 1;
+  static constexpr auto kName = name_of_part<T, I>();
+};
+
+template <class... Parts, class Within>
+constexpr std::size_t first_unclean(Types<Parts...>, Within within) {
+  return first_false({is_clean<Parts>(within)...});
+}
+
+template <class... Members>
+constexpr std::size_t first_unmovable(Types<Members...>) {
+  return first_false({(std::is_reference_v<Members> ||
+                       std::is_move_constructible_v<std::remove_all_extents_t<Members>>)...});
+}
+
+template <class T>
+constexpr bool has_unmovable() {
+  if constexpr (members::kCount<T> == members::kUnknown) {
+    return false;
+  } else {
+    return first_unmovable(members::Of<T>{}) < members::kCount<T>;
+  }
+}
+
+/// Does not compile. The compiler's message tells which Member is at fault, at which Position of what
+/// Holder, by which Name; the lines below it lead to the message.
+template <class Holder, class Member, int Position, auto Name, class... Within>
+constexpr void refuse() {
+#define BULKHEAD_REFUSE(fault, text) \
+  static_assert(kFault<Member> != Fault::fault, "bulkhead: this message cannot be sent: " text)
+  BULKHEAD_REFUSE(kReference, "it holds a reference, which would dangle; hold the value itself");
+  BULKHEAD_REFUSE(kVolatile, "it holds something volatile, which others change; hold its value");
+  BULKHEAD_REFUSE(kPointer,
+                  "it holds a raw pointer, which would dangle; hold the value itself, or a "
+                  "std::unique_ptr");
+  BULKHEAD_REFUSE(kCharPointer,
+                  "it holds a pointer to characters, which would dangle; send a std::string instead");
+  BULKHEAD_REFUSE(kMemberPointer,
+                  "it holds a pointer to a member; send a value that says which member is meant");
+  BULKHEAD_REFUSE(kStringView,
+                  "it holds a std::string_view, which would dangle; send std::string instead");
+  BULKHEAD_REFUSE(kSpan,
+                  "it holds a std::span, which would dangle; send a std::vector or a std::array "
+                  "instead");
+  BULKHEAD_REFUSE(kReferenceWrapper,
+                  "it holds a std::reference_wrapper, which would dangle; hold the value itself");
+  BULKHEAD_REFUSE(kLock, "it holds a lock, which only the thread that took it may release");
+  BULKHEAD_REFUSE(kView,
+                  "it holds a view of something else, which would dangle; hold the value itself");
+  BULKHEAD_REFUSE(kIterator,
+                  "it holds an iterator, which would dangle; send the element, or its index or key");
+  BULKHEAD_REFUSE(kSharedMutable,
+                  "it holds a std::shared_ptr or std::weak_ptr to what can be written to, which "
+                  "would be a data race; make it one to const, or send a std::unique_ptr");
+  BULKHEAD_REFUSE(kForeignMemory,
+                  "it holds a std::pmr container, whose memory belongs to a resource of its sender; "
+                  "use the container with the standard allocator");
+  BULKHEAD_REFUSE(kDenied, "it holds something for which bulkhead::kSendable is specialised to false");
+#undef BULKHEAD_REFUSE
+  if constexpr (kFault<Member> == Fault::kNone) {
+    using Deeper = Types<Within..., std::remove_cv_t<Member>>;
+    using Next = Part<Member, Parts<Member>, first_unclean(Parts<Member>{}, Deeper{})>;
+    refuse<Member, typename Next::Type, Next::kPosition, Next::kName, Within...,
+           std::remove_cv_t<Member>>();
+  }
+}
+
+/// The same for what cannot be moved.
+template <class Holder, class Member, int Position, auto Name>
+constexpr void refuse_unmovable() {
+  using Element = std::remove_all_extents_t<Member>;
+  using Class = std::remove_cv_t<Element>;
+  if constexpr (has_unmovable<Class>()) {
+    using Members = members::Of<Class>;
+    using Next = Part<Class, Members, first_unmovable(Members{})>;
+    refuse_unmovable<Class, typename Next::Type, Next::kPosition, Next::kName>();
+  } else {
+    static_assert(std::is_move_constructible_v<Element>,
+                  "bulkhead: this message cannot be sent: it holds something that cannot be moved, "
+                  "such as a mutex, an atomic, or a const std::unique_ptr; hold it by a "
+                  "std::unique_ptr");
+  }
+}
+
+template <class M>
+constexpr void check_object() {
+  static_assert(!std::is_abstract_v<M>,
+                "bulkhead: this message cannot be sent: its class is abstract; send an object of a "
+                "derived class, or a std::unique_ptr to it");
+  static_assert(std::is_nothrow_destructible_v<M>,
+                "bulkhead: this message cannot be sent: its destructor is not accessible, or may throw "
+                "when nobody can catch; make it public and noexcept");
+  static_assert(alignof(M) <= kMaxAlignment,
+                "bulkhead: this message cannot be sent: it is aligned to more than 64 bytes");
+  if constexpr (!std::is_move_constructible_v<M> && !std::is_abstract_v<M> &&
+                std::is_nothrow_destructible_v<M>) {
+    refuse_unmovable<M, M, 0, Itself{}>();
+  } else if constexpr (kFault<M> != Fault::kNone) {
+    refuse<M, M, 0, Itself{}>();
+  } else if constexpr (!is_clean<M>(Types<>{})) {
+    using Next = Part<M, Parts<M>, first_unclean(Parts<M>{}, Types<std::remove_cv_t<M>>{})>;
+    refuse<M, typename Next::Type, Next::kPosition, Next::kName, std::remove_cv_t<M>>();
+  }
+}
+
+}  // namespace sendable
+
+/// Compiles if an M may be sent, and says in plain words what is wrong if not. It does nothing.
+template <class M>
+constexpr void check_sendable() {
+  static_assert(!std::is_reference_v<M>,
+                "bulkhead: this message cannot be sent: it is a reference; send the value itself");
+  static_assert(!std::is_array_v<M>,
+                "bulkhead: this message cannot be sent: it is an array; put it in a struct, or send a "
+                "std::array or a std::string");
+  static_assert(std::is_object_v<M> || std::is_reference_v<M>,
+                "bulkhead: this message cannot be sent: void and functions are not values");
+  if constexpr (std::is_object_v<M> && !std::is_array_v<M>) {
+    static_assert(sendable::kComplete<M>,
+                  "bulkhead: this message cannot be sent: its type is only declared so far; include "
+                  "its definition");
+    if constexpr (sendable::kComplete<M>) sendable::check_object<M>();
+  }
+}
+
+}  // namespace bulkhead

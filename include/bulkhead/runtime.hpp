@@ -1,0 +1,75 @@
+/// Runtime: the scheduler threads, and their life from start to shutdown.
+#pragma once
+
+#include <chrono>
+#include <utility>
+
+#include "bulkhead/config.hpp"
+#include "bulkhead/duration.hpp"
+#include "bulkhead/spawn.hpp"
+#include "bulkhead/stats.hpp"
+
+namespace bulkhead {
+
+/// A multicore runtime. Made, started, used, shut down; and started again, if you like. Several can
+/// live in a process; actors of one can send to actors of another.
+///
+/// Its functions are for threads outside, one at a time for start and shutdown, any for the rest.
+/// Actors use the free functions spawn, spawn_with and those of this_actor.
+class Runtime {
+ public:
+  /// Checks the settings and the environment (BULKHEAD_CORES). Throws ConfigError.
+  explicit Runtime(Config config = {});
+  Runtime(const Runtime&) = delete;
+  Runtime& operator=(const Runtime&) = delete;
+  /// Shuts down if that has not been done.
+  ~Runtime();
+
+  /// Starts the threads; when it returns they run. Throws std::system_error when the system gives no
+  /// threads or descriptors, std::logic_error when it runs already.
+  void start();
+  /// Waits until every message sent has been handled, then ends all actors, blocked ones by unwinding
+  /// their handlers, and stops the threads. When messages are still being handled after `patience`, it
+  /// names the actors that are at it on stderr, and ends them. Without effect when not running.
+  void shutdown(Timeout patience = std::chrono::seconds(10));
+  [[nodiscard]] bool running() const noexcept;
+
+  /// Waits until every message sent has been handled and every countdown of a receive timeout has
+  /// ended. Stops nothing. False when `timeout` has passed before. Throws std::logic_error in an actor.
+  bool wait_for_idle(Timeout timeout = kForever);
+
+  /// Makes an actor from outside, on core 0 or the one that the options name. Throws SpawnError when
+  /// there is no room or the runtime is not running.
+  template <class A, class... Args>
+    requires std::is_constructible_v<A, Args...>
+  Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
+    core::check_actor<A>();
+    return Address<A>(
+        core::spawn<A>(core::kClass<A>, options, domain_, std::forward<Args>(args)...));
+  }
+  template <class A, class... Args>
+    requires std::is_constructible_v<A, Args...>
+  Address<A> spawn(Args&&... args) {
+    return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+  }
+  template <class F>
+    requires std::invocable<std::decay_t<F>&>
+  Pid spawn_with(const SpawnOptions& options, F&& body) {
+    using Body = std::decay_t<F>;
+    core::check_actor<Body>();
+    return core::spawn<Body>(core::kCallableClass<Body>, options, domain_, std::forward<F>(body));
+  }
+  template <class F>
+    requires std::invocable<std::decay_t<F>&>
+  Pid spawn(F&& body) {
+    return spawn_with(SpawnOptions{}, std::forward<F>(body));
+  }
+
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] std::size_t cores() const noexcept;
+
+ private:
+  core::Domain* domain_;
+};
+
+}  // namespace bulkhead

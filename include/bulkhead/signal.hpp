@@ -1,0 +1,93 @@
+/// Signals: what travels between actors. For the typed shells of this library; users send messages.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <new>
+#include <string_view>
+
+#include "bulkhead/delivery.hpp"
+#include "bulkhead/pid.hpp"
+#include "bulkhead/type_name.hpp"
+
+namespace bulkhead {
+
+struct Signal;
+
+/// What can be done with a signal, made once per kind of message and receiver.
+struct SignalOps {
+  /// Runs the receiver's handler, then destroys the payload. Returns the signal, for the caller to
+  /// release, or null when it has released it itself.
+  Signal* (*deliver)(void* actor, Signal* signal);
+  /// Destroys the payload without running a handler, and tells whoever waits for its outcome.
+  void (*destroy)(Signal* signal, DropCause cause);
+  /// The message's type.
+  std::string_view name;
+};
+
+/// The head of every signal. The payload follows it, aligned.
+struct Signal {
+  Signal* next;              // the queue's that holds it
+  const SignalOps* ops;
+  std::uint32_t generation;  // of the incarnation that it is for
+  std::uint16_t pool;        // whose memory it is
+  std::uint8_t size_class;
+  std::uint8_t flags;
+
+  /// Set when the message was counted against a bounded mailbox.
+  static constexpr std::uint8_t kBounded = 1;
+};
+
+static_assert(sizeof(Signal) == 24, "a signal of 64 bytes leaves 40 for the message");
+
+inline constexpr std::size_t kMaxMessageAlignment = 64;
+
+template <class M>
+inline constexpr std::size_t kPayloadOffset = (sizeof(Signal) + alignof(M) - 1) & ~(alignof(M) - 1);
+
+template <class M>
+inline constexpr std::size_t kSignalBytes = kPayloadOffset<M> + sizeof(M);
+
+template <class M>
+[[nodiscard]] M* payload(Signal* signal) noexcept {
+  return std::launder(
+      reinterpret_cast<M*>(reinterpret_cast<std::byte*>(signal) + kPayloadOffset<M>));
+}
+
+/// The untyped core of sending. Nothing between prepare and commit may block.
+namespace core {
+
+inline constexpr std::size_t kSmallestBlock = 64;
+inline constexpr std::uint8_t kBlockClasses = 7;
+inline constexpr std::size_t kLargestBlock = kSmallestBlock << (kBlockClasses - 1);
+inline constexpr std::uint8_t kHeapClass = 0xff;
+
+/// The class of pool blocks with at least `bytes` bytes; kHeapClass when there is none.
+[[nodiscard]] constexpr std::uint8_t block_class(std::size_t bytes) noexcept {
+  if (bytes <= kSmallestBlock) return 0;
+  if (bytes > kLargestBlock) return kHeapClass;
+  return static_cast<std::uint8_t>(64 - __builtin_clzll((bytes - 1) / kSmallestBlock));
+}
+
+struct Admission {
+  Signal* signal;  // memory for the message, or null: then `why` says what stood against it
+  Delivery why;
+};
+
+/// Any thread. Looks whether `to` can take a message and reserves memory for it. In a handler whose
+/// core's pool is full of unhandled messages it first lets their receivers run.
+[[nodiscard]] Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
+/// Any thread: gives a prepared signal back unused.
+void withdraw(Pid to, Signal* signal) noexcept;
+/// Any thread: hands a prepared signal over. It will be delivered or dropped, and counted, once.
+void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept;
+/// Any thread: counts a message that was refused, and is being destroyed by its sender.
+void count_refused(Pid to, Delivery why, std::string_view message) noexcept;
+/// In a handler: releases the signal in hand before the handler's end.
+void release_in_hand(Signal* signal) noexcept;
+/// In a handler: what becomes of a message that the actor has no handler for.
+void drop_unhandled(Signal* signal) noexcept;
+
+}  // namespace core
+
+}  // namespace bulkhead

@@ -1,0 +1,155 @@
+/// Spawning: making actors.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <stdexcept>
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/actor_class.hpp"
+#include "bulkhead/address.hpp"
+
+namespace bulkhead {
+
+/// An actor could not be made: its text says why, and which setting to change.
+struct SpawnError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+/// How an actor is made. The defaults suit most.
+struct SpawnOptions {
+  /// The core to start on. Default: the spawner's; for threads outside, core 0.
+  std::optional<std::size_t> core;
+  /// Stays on its core, and so on its thread.
+  bool pinned = false;
+  /// A thread of the operating system of its own, which no other actor shares.
+  bool own_thread = false;
+  /// The stack that its handlers run on, in bytes, 16 KiB to 1 GiB, rounded up to a power of two.
+  /// Default: the runtime's.
+  std::optional<std::size_t> stack_size;
+  /// How many messages may wait in its mailbox, 1 to 1,000,000,000; more are refused with
+  /// Delivery::kFull. Default: no bound.
+  std::optional<std::size_t> mailbox_bound;
+};
+
+namespace core {
+
+struct Slot;
+class Core;
+class Domain;
+
+/// An actor that is being made: memory for its state, to be constructed by the caller.
+struct NewActor {
+  Slot* slot;
+  void* state;
+  Core* home;  // null: the caller's core
+};
+
+/// `domain` null: the caller's, which must be an actor. Throws SpawnError, ConfigError, bad_alloc.
+[[nodiscard]] NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options,
+                                   Domain* domain);
+[[nodiscard]] Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
+                               const SpawnOptions& options) noexcept;
+void cancel_spawn(const NewActor& actor) noexcept;
+
+/// Constructs in place; if that throws, nothing of the actor is left, and the spawner has the
+/// exception.
+template <class State, class... Args>
+Pid spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain, Args&&... args) {
+  const NewActor actor = begin_spawn(kind, options, domain);
+  struct Cancel {
+    const NewActor* actor;
+    ~Cancel() {
+      if (actor != nullptr) cancel_spawn(*actor);
+    }
+  } cancel{&actor};
+  new (actor.state) State(std::forward<Args>(args)...);
+  cancel.actor = nullptr;
+  return finish_spawn(actor, kind, options);
+}
+
+template <class A>
+constexpr ActorClass make_class() {
+  ActorClass kind{};
+  kind.size = sizeof(A);
+  kind.alignment = alignof(A);
+  kind.name = type_name<A>();
+  kind.destroy = [](void* actor) { static_cast<A*>(actor)->~A(); };
+  if constexpr (requires(A& actor) { actor.started(); }) {
+    kind.started = [](void* actor) { static_cast<A*>(actor)->started(); };
+  }
+  if constexpr (requires(A& actor) { actor.receive_timeout(); }) {
+    static_assert(requires(A& actor) { actor.receive(ReceiveTimeout{}); },
+                  "bulkhead: an actor with receive_timeout() needs receive(bulkhead::ReceiveTimeout)");
+    kind.receive_timeout = [](void* actor) {
+      return Timeout(static_cast<A*>(actor)->receive_timeout()).nanoseconds();
+    };
+    kind.on_receive_timeout = [](void* actor) {
+      static_cast<A*>(actor)->receive(ReceiveTimeout{});
+    };
+  }
+  return kind;
+}
+
+template <class F>
+constexpr ActorClass make_callable_class() {
+  ActorClass kind{};
+  kind.size = sizeof(F);
+  kind.alignment = alignof(F);
+  kind.name = type_name<F>();
+  kind.destroy = [](void* body) { static_cast<F*>(body)->~F(); };
+  kind.started = [](void* body) { static_cast<void>((*static_cast<F*>(body))()); };
+  kind.runs_once = true;
+  return kind;
+}
+
+template <class A>
+inline constexpr ActorClass kClass = make_class<A>();
+template <class F>
+inline constexpr ActorClass kCallableClass = make_callable_class<F>();
+
+template <class A>
+constexpr void check_actor() {
+  static_assert(std::is_object_v<A> && !std::is_const_v<A>,
+                "bulkhead: an actor is an object of a class of yours");
+  static_assert(alignof(A) <= kMaxMessageAlignment,
+                "bulkhead: an actor's class may be aligned to 64 bytes at most");
+  static_assert(std::is_nothrow_destructible_v<A>,
+                "bulkhead: an actor's destructor must not throw");
+}
+
+}  // namespace core
+
+/// In an actor: makes an actor of class A, constructed with `args` here and now. It starts on its
+/// spawner's core. What the constructor throws, the spawner gets. Throws SpawnError when the runtime
+/// has no room for another actor.
+template <class A, class... Args>
+  requires std::is_constructible_v<A, Args...>
+Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
+  core::check_actor<A>();
+  return Address<A>(
+      core::spawn<A>(core::kClass<A>, options, nullptr, std::forward<Args>(args)...));
+}
+template <class A, class... Args>
+  requires std::is_constructible_v<A, Args...>
+Address<A> spawn(Args&&... args) {
+  return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+}
+
+/// In an actor: makes an actor that runs `body()` once, in plain blocking style, and then ends.
+template <class F>
+  requires std::invocable<std::decay_t<F>&>
+Pid spawn_with(const SpawnOptions& options, F&& body) {
+  using Body = std::decay_t<F>;
+  core::check_actor<Body>();
+  return core::spawn<Body>(core::kCallableClass<Body>, options, nullptr, std::forward<F>(body));
+}
+template <class F>
+  requires std::invocable<std::decay_t<F>&>
+Pid spawn(F&& body) {
+  return spawn_with(SpawnOptions{}, std::forward<F>(body));
+}
+
+}  // namespace bulkhead

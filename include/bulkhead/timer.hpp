@@ -1,0 +1,58 @@
+/// Timers that deliver a message.
+#pragma once
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/address.hpp"
+#include "bulkhead/duration.hpp"
+
+namespace bulkhead {
+
+/// A timer that was started, for cancelling it. It belongs to the actor that started it.
+class TimerRef {
+ public:
+  TimerRef() = default;
+  TimerRef(std::uint32_t index, std::uint32_t generation) noexcept
+      : index_(index), generation_(generation) {}
+  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
+  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
+  friend bool operator==(TimerRef, TimerRef) = default;
+
+ private:
+  std::uint32_t index_ = 0;
+  std::uint32_t generation_ = 0;
+};
+
+namespace core {
+/// Memory for a message that is sent later. Throws std::bad_alloc.
+[[nodiscard]] Signal* prepare_later(std::size_t bytes, std::uint8_t size_class);
+void withdraw_later(Signal* signal) noexcept;
+[[nodiscard]] TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops);
+}  // namespace core
+
+/// In an actor: sends `message` when `delay` has passed; never early. The timer ends with the actor
+/// that started it. kForever throws std::invalid_argument.
+template <class M>
+TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) {
+  check_sendable<M>();
+  constexpr std::size_t bytes = kSignalBytes<M>;
+  Signal* signal = core::prepare_later(bytes, core::block_class(bytes));
+  struct Back {
+    Signal* signal;
+    ~Back() {
+      if (signal != nullptr) core::withdraw_later(signal);
+    }
+  } back{signal};
+  new (payload<M>(signal)) M(std::move(message));
+  const TimerRef timer = core::start_timer(delay, to.pid(), signal, to.ops());
+  back.signal = nullptr;
+  return timer;
+}
+
+/// In the actor that started it: ends a timer. Its message is destroyed, and not delivered any more.
+/// False when it has fired, was cancelled, or is another actor's.
+bool cancel(TimerRef timer);
+
+}  // namespace bulkhead

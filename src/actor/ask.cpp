@@ -1,0 +1,146 @@
+// Asks: the wait of the asker, and what may become of it. See sync/wait_word.hpp: who claims the wait
+// decides the outcome, alone.
+#include "bulkhead/ask.hpp"
+
+#include <exception>
+
+#include "core/core.hpp"
+#include "core/domain.hpp"
+#include "core/guest.hpp"
+
+namespace bulkhead {
+
+namespace core {
+
+AskWait::AskWait(AskFrame& frame) {
+  to_.frame = &frame;
+  Core* core = Core::current();
+  if (core != nullptr && core->running != nullptr) {
+    to_.epoch = Core::begin_wait();
+    to_.asker = core->running;
+    return;
+  }
+  Guest& guest = Guest::take();
+  guest_ = &guest;
+  to_.epoch = guest.begin_wait();
+  to_.asker = &guest.slot();
+}
+
+AskWait::~AskWait() {
+  if (guest_ != nullptr) Guest::give(*static_cast<Guest*>(guest_));
+}
+
+void AskWait::wait(Timeout timeout) {
+  if (guest_ != nullptr) {
+    static_cast<Guest*>(guest_)->park(to_.epoch, timeout.nanoseconds());
+  } else {
+    Core::park(to_.epoch, timeout.nanoseconds());
+  }
+}
+
+bool claim(const ReplyTo& to) noexcept { return to.asker->wait.claim(to.epoch); }
+
+void wake_asker(const ReplyTo& to) noexcept { wake(*to.asker); }
+
+void fail_ask(const ReplyTo& to, AskError error) noexcept {
+  if (!claim(to)) return;
+  auto* frame = static_cast<AskFrame*>(to.frame);
+  frame->outcome = AskFrame::Outcome::kFailed;
+  frame->error = error;
+  wake_asker(to);
+}
+
+void abandon_ask(const ReplyTo& to) noexcept {
+  const Core* core = Core::current();
+  const bool ending =
+      core != nullptr && core->running != nullptr && core->running->has(Slot::kEnding);
+  fail_ask(to, ending || std::uncaught_exceptions() > 0 ? AskError::kDied : AskError::kNoReply);
+}
+
+void count_late_reply(std::string_view type) noexcept {
+  Core* core = Core::current();
+  if (core == nullptr) return;  // a Reply that a thread outside gave: nobody counts for it
+  core->domain.load(std::memory_order_relaxed)->dead_letter(Pid(), type, DropCause::kLateReply);
+  core->counts.dropped[static_cast<std::size_t>(DropCause::kLateReply)].raise();
+}
+
+AskError ask_error(Delivery why) noexcept {
+  switch (why) {
+    case Delivery::kFull:
+      return AskError::kFull;
+    case Delivery::kStopped:
+      return AskError::kStopped;
+    case Delivery::kNoMemory:
+      return AskError::kNoMemory;
+    case Delivery::kQueued:
+    case Delivery::kGone:
+      break;
+  }
+  return AskError::kGone;
+}
+
+AskError ask_error(DropCause cause) noexcept {
+  switch (cause) {
+    case DropCause::kUnhandled:
+      return AskError::kNoReply;
+    case DropCause::kStopped:
+      return AskError::kStopped;
+    case DropCause::kNoMemory:
+      return AskError::kNoMemory;
+    case DropCause::kFull:
+      return AskError::kFull;
+    case DropCause::kGone:
+    case DropCause::kHandlerFailed:
+    case DropCause::kLateReply:
+      break;
+  }
+  return AskError::kDied;
+}
+
+}  // namespace core
+
+Reply<void>& Reply<void>::operator=(Reply&& other) noexcept {
+  if (this != &other) {
+    if (to_.asker != nullptr) core::abandon_ask(to_);
+    to_ = std::exchange(other.to_, core::ReplyTo{});
+  }
+  return *this;
+}
+
+Reply<void>::~Reply() {
+  if (to_.asker != nullptr) core::abandon_ask(to_);
+}
+
+bool Reply<void>::operator()() {
+  const core::ReplyTo to = std::exchange(to_, core::ReplyTo{});
+  if (to.asker == nullptr) return false;
+  if (!core::claim(to)) {
+    core::count_late_reply("void");
+    return false;
+  }
+  static_cast<core::AskFrame*>(to.frame)->outcome = core::AskFrame::Outcome::kAnswered;
+  core::wake_asker(to);
+  return true;
+}
+
+std::string_view to_string(AskError error) noexcept {
+  switch (error) {
+    case AskError::kGone:
+      return "the actor had ended";
+    case AskError::kDied:
+      return "the actor ended before it replied";
+    case AskError::kNoReply:
+      return "the handler returned without replying";
+    case AskError::kTimedOut:
+      return "timed out";
+    case AskError::kFull:
+      return "the mailbox is full";
+    case AskError::kStopped:
+      return "the runtime is not running";
+    case AskError::kNoMemory:
+      return "no memory";
+  }
+  return "unknown";
+}
+
+}  // namespace bulkhead

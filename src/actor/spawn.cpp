@@ -1,0 +1,202 @@
+#include "bulkhead/spawn.hpp"
+
+#include <string>
+
+#include "base/check.hpp"
+#include "bulkhead/config.hpp"
+#include "core/core.hpp"
+#include "core/domain.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+[[noreturn]] void refuse_for_lack_of_slots(const Domain& domain) {
+  throw SpawnError("bulkhead: no room for another actor: Config::max_actors is " +
+                   std::to_string(domain.config().max_actors) +
+                   ", and all are in use (or kept by other cores for their next spawns)");
+}
+
+void check(const SpawnOptions& options, const Domain& domain) {
+  if (options.core && *options.core >= domain.core_count()) {
+    throw ConfigError("bulkhead: SpawnOptions::core is " + std::to_string(*options.core) +
+                      ", but the runtime has cores 0 to " + std::to_string(domain.core_count() - 1));
+  }
+  if (options.core && options.own_thread) {
+    throw ConfigError("bulkhead: SpawnOptions: an actor with own_thread has no core to start on");
+  }
+  if (options.stack_size && (*options.stack_size < machine::kMinStackBytes ||
+                             *options.stack_size > machine::kMaxStackBytes)) {
+    throw ConfigError("bulkhead: SpawnOptions::stack_size is " + std::to_string(*options.stack_size) +
+                      " bytes; it must be 16 KiB to 1 GiB");
+  }
+  if (options.mailbox_bound && (*options.mailbox_bound == 0 || *options.mailbox_bound > 1'000'000'000)) {
+    throw ConfigError("bulkhead: SpawnOptions::mailbox_bound is " +
+                      std::to_string(*options.mailbox_bound) + "; it must be 1 to 1,000,000,000");
+  }
+}
+
+// Memory for an actor's state: of the core's pool, or of the heap for makers outside.
+void take_state(Slot& slot, Core* core, const ActorClass& kind) {
+  slot.state_class = block_class(kind.size);
+  slot.state_pool = core != nullptr ? core->index : kHeapPool;
+  if (core == nullptr || slot.state_class == kHeapClass) {
+    slot.state_class = kHeapClass;
+    slot.state_pool = kHeapPool;
+    slot.state = memory::take_from_heap(kind.size);
+  } else {
+    slot.state = core->pool.take(slot.state_class);
+  }
+}
+
+// A slot from the slab, for an actor that starts on another core; its right of notification is held.
+Slot& take_slot_for(Domain& domain) {
+  Slot* slot = domain.grant_slots(1) == 1 ? Slab::process().take(1) : nullptr;
+  if (slot == nullptr) refuse_for_lack_of_slots(domain);
+  return *slot;
+}
+
+// Hands a slot to the core that is its home from now on: with an actor, or vacant.
+void hand_to(Slot& slot, Core& home) noexcept {
+  slot.set(Slot::kMoving);
+  slot.home.store(home.index, std::memory_order_release);  // [pair slot.home]
+  home.notify_remote(slot);
+}
+
+bool is_outside(const Core* core, const Domain& domain) noexcept {
+  return core == nullptr || core->domain.load(std::memory_order_relaxed) != &domain;
+}
+
+// The core to start on, null when it is the caller's.
+Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& domain) {
+  if (options.own_thread) return &domain.take_solo();
+  const bool outside = is_outside(core, domain);
+  if (!options.core && !outside && !core->solo) return nullptr;
+  Core* home = &domain.core(options.core.value_or(0));
+  return home == core ? nullptr : home;
+}
+
+// Undoes what begin_spawn has done so far, but for the state's memory.
+void give_up(const NewActor& actor, Domain& domain) noexcept {
+  Core* core = Core::current();
+  if (actor.slot != nullptr) {
+    actor.slot->state = nullptr;
+    actor.slot->flags = 0;
+    actor.slot->turn = Turn::kVacant;
+    if (actor.home == nullptr) {
+      core->give_slot(*actor.slot);
+    } else {
+      // Stragglers for its older pids may wait in its inbox: its next home drops them.
+      hand_to(*actor.slot, domain.core(0));
+    }
+  }
+  if (actor.home != nullptr && actor.home->solo) domain.solo_is_vacant(*actor.home);
+  if (is_outside(core, domain)) domain.gate.leave();
+}
+
+}  // namespace
+
+NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain) {
+  Core* core = Core::current();
+  if (domain == nullptr) {
+    if (core == nullptr || core->running == nullptr) {
+      throw SpawnError(
+          "bulkhead: spawn was called outside any actor: use Runtime::spawn, which says where");
+    }
+    domain = core->domain.load(std::memory_order_relaxed);
+  }
+  check(options, *domain);
+  if (is_outside(core, *domain)) {
+    if (!domain->gate.enter()) {
+      throw SpawnError("bulkhead: no actor can be made: the runtime is not running");
+    }
+  } else if (domain->ending()) {
+    throw SpawnError("bulkhead: no actor can be made: the runtime is shutting down");
+  }
+  NewActor actor{nullptr, nullptr, nullptr};
+  try {
+    actor.home = home_elsewhere(options, core, *domain);
+    actor.slot = actor.home != nullptr ? &take_slot_for(*domain) : core->take_slot();
+    if (actor.slot == nullptr) refuse_for_lack_of_slots(*domain);
+    take_state(*actor.slot, core, kind);
+  } catch (...) {
+    give_up(actor, *domain);
+    throw;
+  }
+  actor.state = actor.slot->state;
+  return actor;
+}
+
+void cancel_spawn(const NewActor& actor) noexcept {
+  Slot& slot = *actor.slot;
+  Core* core = Core::current();
+  if (core != nullptr) {
+    core->release_block(slot.state, slot.state_pool, slot.state_class);
+  } else {
+    memory::give_to_heap(slot.state);
+  }
+  give_up(actor, actor.home != nullptr ? *actor.home->domain.load(std::memory_order_relaxed)
+                                       : *core->domain.load(std::memory_order_relaxed));
+}
+
+namespace {
+
+// Everything of a new actor's slot but its home and its turn.
+void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, const Domain& domain) {
+  slot.wanted_by.store(kNoCore, std::memory_order_relaxed);
+  slot.mail.store(0, std::memory_order_relaxed);
+  slot.mail_bound.store(static_cast<std::uint32_t>(options.mailbox_bound.value_or(0)),
+                        std::memory_order_relaxed);
+  slot.oldest = slot.newest = nullptr;
+  slot.kind = &kind;
+  slot.stack = nullptr;
+  slot.extras = nullptr;
+  slot.length = 0;
+  slot.flags = options.pinned ? Slot::kPinned : std::uint16_t{0};
+  slot.stack_class = options.stack_size ? machine::stack_class(*options.stack_size) : domain.stack_class;
+  slot.timeout = Timer{};
+  slot.wait_timer = nullptr;
+  slot.handled = 0;
+  slot.moved_at = 0;
+  if (kind.started != nullptr || kind.receive_timeout != nullptr) slot.set(Slot::kStartPending);
+}
+
+}  // namespace
+
+Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
+                 const SpawnOptions& options) noexcept {
+  Slot& slot = *actor.slot;
+  Core* core = Core::current();
+  const Pid pid(Slab::index_of(slot), slot.generation.load(std::memory_order_relaxed));
+  if (actor.home == nullptr) {
+    set_up(slot, kind, options, *core->domain.load(std::memory_order_relaxed));
+    slot.parent = pid_of(*core->running);
+    core->counts.started.raise();
+    slot.turn = Turn::kIdle;
+    if (slot.has(Slot::kStartPending)) {
+      core->counts.sent.raise();
+      core->make_ready(slot);
+    }
+    return pid;
+  }
+  Core& home = *actor.home;
+  Domain& domain = *home.domain.load(std::memory_order_relaxed);
+  set_up(slot, kind, options, domain);
+  if (home.solo) slot.set(Slot::kSolo);
+  slot.parent = core != nullptr && core->running != nullptr ? pid_of(*core->running) : Pid();
+  slot.turn = Turn::kReady;
+  const bool outside = is_outside(core, domain);
+  if (outside) {
+    domain.outside.started.fetch_add(1, std::memory_order_release);
+    if (slot.has(Slot::kStartPending)) domain.outside.sent.fetch_add(1, std::memory_order_release);
+  } else {
+    core->counts.started.raise();
+    if (slot.has(Slot::kStartPending)) core->counts.sent.raise();
+  }
+  hand_to(slot, home);
+  if (outside) domain.gate.leave();
+  return pid;
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,286 @@
+// One activation: an actor has its turn. Its handlers run on the core's own stack, one message after
+// another, until the batch is used up, the queue is empty, a handler blocks, or the actor ends.
+#include <algorithm>
+#include <exception>
+#include <utility>
+
+#include "base/check.hpp"
+#include "core/core.hpp"
+#include "core/domain.hpp"
+#include "core/extras.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+constexpr std::uint32_t kLeastBatch = 64;
+constexpr std::uint32_t kMostBatch = 1024;
+constexpr machine::Nanoseconds kQuickBatch = 200'000;
+}  // namespace
+
+void Core::activate(Slot& slot, machine::Stack* me) {
+  Core* core = me->core;
+  core->running = &slot;
+  slot.turn = Turn::kRunning;
+  if (slot.stack != nullptr) core->switch_to(slot);
+  if (slot.has(Slot::kUnwind)) [[unlikely]] {
+    finish(slot, Exit::shutdown());
+    return;
+  }
+  if (slot.stack_class != me->size_class) [[unlikely]] {
+    core->change_stack(slot, me);
+    return;
+  }
+  deliver_batch(slot, me);
+}
+
+// Everything that an actor does happens below this frame. The core is read anew from the stack's
+// record after each handler, which may have blocked and gone on elsewhere.
+void Core::deliver_batch(Slot& slot, machine::Stack* me) {
+  std::uint32_t handled = 0;
+  try {
+    if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]] {
+      before_messages(slot, me);
+    }
+    while (slot.oldest != nullptr && handled < me->core->batch_) {
+      Signal* signal = slot.pop();
+      if ((signal->flags & Signal::kBounded) != 0) {
+        slot.mail.fetch_sub(1, std::memory_order_relaxed);
+      }
+      me->in_hand = signal;
+      me->in_hand_ops = signal->ops;
+      Signal* done = signal->ops->deliver(slot.state, signal);
+      me->in_hand = nullptr;
+      me->in_hand_ops = nullptr;
+      ++handled;
+      Core* core = me->core;
+      core->counts.handled.raise();
+      if (done != nullptr) core->release(done);
+      if (slot.has(Slot::kStopAsked)) [[unlikely]] break;
+    }
+  } catch (const Unwind&) {
+    drop_in_hand(slot, me, DropCause::kGone);
+    finish(slot, me->core->domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown()
+                                                                            : Exit::stopped());
+    return;
+  } catch (...) {
+    drop_in_hand(slot, me, DropCause::kHandlerFailed);
+    finish(slot, Exit::panic(std::current_exception()));
+    return;
+  }
+  if (slot.has(Slot::kStopAsked)) [[unlikely]] {
+    finish(slot, Exit::normal());
+    return;
+  }
+  me->core->settle_down(slot, handled);
+}
+
+void Core::before_messages(Slot& slot, machine::Stack* me) {
+  if (slot.has(Slot::kStartPending)) {
+    if (slot.kind->started != nullptr) slot.kind->started(slot.state);
+    slot.clear(Slot::kStartPending);
+    me->core->counts.handled.raise();  // a start counts as a message, sent by spawn
+    if (slot.kind->runs_once) slot.set(Slot::kStopAsked);
+  }
+  if (slot.has(Slot::kTimeoutDue)) {
+    // A message that came first stops the timeout.
+    if (slot.oldest == nullptr) slot.kind->on_receive_timeout(slot.state);
+    slot.clear(Slot::kTimeoutDue);
+    slot.set(Slot::kTimeoutOver);
+    me->core->counts.timeouts_ended.raise();
+  }
+}
+
+void Core::settle_down(Slot& slot, std::uint32_t handled) {
+  running = nullptr;
+  slot.handled += handled;
+  if (slot.oldest != nullptr) {
+    // The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
+    const machine::Nanoseconds time = machine::now();
+    if (time - now_ < kQuickBatch) {
+      batch_ = std::min(batch_ * 2, kMostBatch);
+    } else {
+      batch_ = kLeastBatch;
+    }
+    slot.turn = Turn::kReady;
+    ready.push_fair(&slot);
+    return;
+  }
+  if (batch_ > kLeastBatch && handled < kLeastBatch) batch_ /= 2;
+  slot.turn = Turn::kIdle;
+  if (slot.kind->receive_timeout != nullptr) arm_timeout(slot, handled);
+}
+
+// The countdown starts when the actor waits on an empty mailbox: after its start, and after each
+// message; not after its own end.
+void Core::arm_timeout(Slot& slot, std::uint32_t handled) {
+  const bool over = slot.has(Slot::kTimeoutOver);
+  slot.clear(Slot::kTimeoutOver);
+  if (over && handled == 0) return;
+  const std::int64_t delay = slot.kind->receive_timeout(slot.state);
+  if (delay < 0 || delay == machine::kNever) return;
+  slot.timeout.kind = TimerKind::kReceiveTimeout;
+  slot.set(Slot::kTimeoutArmed);
+  counts.timeouts_armed.raise();
+  timers.start(slot.timeout, delay);
+}
+
+void Core::disarm_timeout(Slot& slot) noexcept {
+  slot.clear(Slot::kTimeoutArmed);
+  if (slot.timeout.linked()) timers.cancel(slot.timeout);
+  counts.timeouts_ended.raise();
+}
+
+// --- blocking ---------------------------------------------------------------------------------------
+
+machine::Stack* Core::take_stack(std::uint8_t size_class) {
+  machine::Stack* fresh = stacks.take(size_class);
+  machine::forget(fresh);
+  fresh->core = this;
+  fresh->in_hand = nullptr;
+  return fresh;
+}
+
+// Leaves the stack of the running actor, until it is resumed.
+void Core::block(Slot& slot, machine::Stack* fresh) {
+  machine::Stack* me = stack;
+  slot.stack = me;
+  stack = fresh;
+  running = nullptr;
+  machine::leave(me, fresh, &Core::loop_entry, fresh, exceptions);
+}
+
+// The loop goes on below the frames of a blocked actor; the stack that it was on is free.
+void Core::switch_to(Slot& slot) {
+  machine::Stack* left = slot.stack;
+  machine::Stack* mine = stack;
+  slot.stack = nullptr;
+  left->core = this;
+  stack = left;
+  stacks.give(mine);
+  machine::resume(mine, left, exceptions);
+}
+
+// The loop goes on, with this actor, on a stack of the size that it asks for.
+void Core::change_stack(Slot& slot, machine::Stack* me) {
+  machine::Stack* fresh = nullptr;
+  try {
+    fresh = take_stack(slot.stack_class);
+  } catch (const std::exception&) {
+    finish(slot, Exit::panic(std::current_exception()));
+    return;
+  }
+  stack = fresh;
+  first_ = &slot;
+  stacks.give(me);
+  machine::restart(me, fresh, &Core::loop_entry, fresh);
+}
+
+std::uint64_t Core::begin_wait() {
+  Core* core = current();
+  BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only a handler can wait");
+  if (core->spare_ == nullptr) {
+    core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
+  }
+  return core->running->wait.begin();
+}
+
+void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
+  Core* core = current();
+  Slot& slot = *core->running;
+  WaitTimer timer;
+  if (timeout != machine::kNever) {
+    timer.kind = TimerKind::kWait;
+    timer.slot = &slot;
+    timer.epoch = epoch;
+    core->timers.start(timer, timeout);
+    slot.wait_timer = &timer;
+  }
+  slot.turn = Turn::kParked;
+  core->block(slot, std::exchange(core->spare_, nullptr));
+  if (slot.has(Slot::kUnwind)) [[unlikely]] throw Unwind();
+}
+
+void Core::yield() {
+  Core* core = current();
+  Slot& slot = *core->running;
+  try {
+    if (core->spare_ == nullptr) {
+      core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
+    }
+    core->ready.push_fair(&slot);
+  } catch (const std::exception&) {
+    return;
+  }
+  slot.turn = Turn::kReady;
+  core->block(slot, std::exchange(core->spare_, nullptr));
+}
+
+void Core::check_unwind() {
+  if (current()->running->has(Slot::kUnwind)) throw Unwind();
+}
+
+// --- the end ------------------------------------------------------------------------------------------
+
+Pid pid_of(const Slot& slot) noexcept {
+  const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+  return Pid(Slab::index_of(slot), slot.has(Slot::kEnding) ? generation - 1 : generation);
+}
+
+void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
+  domain.load(std::memory_order_relaxed)->dead_letter(receiver, signal->ops->name, cause);
+  signal->ops->destroy(signal, cause);
+  counts.dropped[static_cast<std::size_t>(cause)].raise();
+  counts.dropped_sent.raise();
+  current()->release(signal);
+}
+
+// The message that was being handled when its handler failed. It may have been released already, when
+// the handler was given all of it; then it is only counted.
+void Core::drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause) {
+  const SignalOps* ops = std::exchange(me->in_hand_ops, nullptr);
+  Signal* signal = std::exchange(me->in_hand, nullptr);
+  if (ops == nullptr) return;
+  Core* core = me->core;
+  if (signal != nullptr) {
+    core->drop(signal, pid_of(slot), cause);
+    return;
+  }
+  core->domain.load(std::memory_order_relaxed)->dead_letter(pid_of(slot), ops->name, cause);
+  core->counts.dropped[static_cast<std::size_t>(cause)].raise();
+  core->counts.dropped_sent.raise();
+}
+
+// Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
+void Core::finish(Slot& slot, const Exit& exit) {
+  slot.set(Slot::kEnding);
+  const ActorClass& kind = *slot.kind;
+  const Pid pid = pid_of(slot);
+  // First of all nobody reaches it any more.
+  const std::uint32_t next = pid.generation() + 1;
+  slot.generation.store(next, std::memory_order_release);
+  kind.destroy(slot.state);
+  Core* core = current();
+  core->release_block(slot.state, slot.state_pool, slot.state_class);
+  slot.state = nullptr;
+  while (slot.oldest != nullptr) {
+    Signal* signal = slot.pop();
+    core->drop(signal, pid, DropCause::kGone);
+    core = current();
+  }
+  if (slot.extras != nullptr) discard_extras(slot, *core);
+  if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
+  if (slot.has(Slot::kTimeoutDue)) core->counts.timeouts_ended.raise();
+  if (slot.has(Slot::kStartPending)) core->counts.handled.raise();
+  core->running = nullptr;
+  slot.turn = Turn::kVacant;
+  slot.flags = 0;
+  if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
+  Domain& domain = *core->domain.load(std::memory_order_relaxed);
+  domain.announce_death(Death{pid, kind.name, exit});
+  if (next != 0) core->give_slot(slot);  // a spent slot is never used again
+  if (core->solo) domain.solo_is_vacant(*core);
+  core->counts.ended.raise();
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,373 @@
+// The loop of a core: one turn after another, and sleep when there is nothing to do.
+#include "core/core.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "base/check.hpp"
+#include "core/domain.hpp"
+#include "core/extras.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+constexpr int kActivationsPerTurn = 64;
+constexpr machine::Nanoseconds kPollEvery = 50'000;
+constexpr machine::Nanoseconds kLeastSpin = 2'000;
+constexpr machine::Nanoseconds kMostSpin = 50'000;
+constexpr std::uint32_t kHomeBatch = 64;
+constexpr std::size_t kChunksKept = 16;
+// 256 KiB of signals: they stay in the second-level cache.
+constexpr std::uint32_t kFloodChunks = 4;
+constexpr std::size_t kSlotBatch = 256;
+constexpr std::uint32_t kStacksKept = 64;
+
+thread_local Core* tl_core [[gnu::tls_model("initial-exec")]] = nullptr;
+
+}  // namespace
+
+// Out of line and opaque: a frame that is resumed on another thread must not go on with the first
+// thread's address of the variable.
+[[gnu::noinline]] Core* Core::current() noexcept {
+  asm volatile("" ::: "memory");
+  Core* core = tl_core;
+  asm volatile("" : "+r"(core));
+  return core;
+}
+
+void Core::become_current() noexcept { tl_core = this; }
+void Core::resign() noexcept { tl_core = nullptr; }
+
+void Core::run() {
+  become_current();
+  exceptions = machine::thread_exceptions();
+  now_ = machine::now();
+  timers.restart(now_);
+  if (outgoing_ == nullptr) {
+    outgoing_ = static_cast<Outgoing*>(std::calloc(kMaxCores, sizeof(Outgoing)));
+    if (outgoing_ == nullptr) throw std::bad_alloc();
+  }
+  machine::Stack* first = take_stack(domain.load(std::memory_order_relaxed)->stack_class);
+  stack = first;
+  thread_stack_.core = this;
+  machine::leave_thread(&thread_stack_, first, &Core::loop_entry, first);
+  resign();
+}
+
+void Core::loop_entry(void* stack) {
+  auto* me = static_cast<machine::Stack*>(stack);
+  machine::entered(me);
+  if (Slot* slot = me->core->first_; slot != nullptr) {
+    me->core->first_ = nullptr;
+    deliver_batch(*slot, me);
+  }
+  loop(me);
+}
+
+void Core::loop(machine::Stack* me) {
+  for (;;) {
+    me->core->turn_over();
+    for (int i = 0; i < kActivationsPerTurn; ++i) {
+      Slot* slot = me->core->ready.next();
+      if (slot == nullptr) break;
+      activate(*slot, me);
+    }
+    Core* core = me->core;
+    if (!core->ready.empty()) continue;
+    if (core->domain.load(std::memory_order_relaxed)->may_leave(*core)) {
+      core->flush_all_outgoing();
+      core->stacks.give(me);
+      core->stack = nullptr;
+      machine::resume(me, &core->thread_stack_, core->exceptions);
+    }
+    core->idle();
+  }
+}
+
+void Core::turn_over() {
+  now_ = machine::now();
+  if (!arrivals.empty()) take_arrivals();
+  timers.advance(now_, [this](Timer& timer) { fire(timer); });
+  if (poller.watched() != 0 && now_ - polled_ >= kPollEvery) poll(0);
+  const auto waiting = static_cast<std::uint32_t>(ready.size());
+  if (load.load(std::memory_order_relaxed) != waiting) {
+    load.store(waiting, std::memory_order_relaxed);
+  }
+  if (waiting < 2) {
+    busy_since_ = now_;
+  } else {
+    share_work();
+  }
+  Domain& mine = *domain.load(std::memory_order_relaxed);
+  if (mine.ending() && !unwound_) end_all_actors();
+}
+
+bool Core::filled_the_pool(std::uint8_t size_class) noexcept {
+  return running != nullptr && !running->has(Slot::kEnding) && !ready.empty() &&
+         !pool.has_free(size_class) && pool.chunks(size_class) >= kFloodChunks;
+}
+
+bool Core::poll(machine::Nanoseconds timeout) {
+  const int told = poller.wait(timeout);
+  polled_ = timeout == 0 ? now_ : machine::now();
+  return told > 0;
+}
+
+void Core::take_arrivals() {
+  Slot* slot = arrivals.take_all();
+  while (slot != nullptr) {
+    Slot* next = slot->next_arrival;
+    if (slot->home.load(std::memory_order_acquire) != index) {  // [pair slot.home]
+      // It moved on before this news of it came: the news follows.
+      core_at(slot->home.load(std::memory_order_relaxed))->notify_remote(*slot);
+    } else if (!wants_over(*slot)) {
+      const bool moved_in = slot->has(Slot::kMoving);
+      Signal* signals = slot->inbox.settle();
+      if (moved_in) adopt(*slot);
+      take_in(*slot, signals);
+    }
+    slot = next;
+  }
+}
+
+// A slot that another core, or an outside thread, has handed over.
+void Core::adopt(Slot& slot) {
+  slot.clear(Slot::kMoving);
+  if (slot.turn == Turn::kVacant) {
+    give_slot(slot);
+    return;
+  }
+  if (slot.has(Slot::kTimeoutArmed)) timers.start_at(slot.timeout, slot.timeout.due);
+  file_timers(slot, *this);
+  if (slot.turn == Turn::kReady) {
+    ready.push_fair(&slot);
+  } else if (slot.turn == Turn::kIdle && slot.oldest != nullptr) {
+    make_ready(slot);
+  }
+  if (domain.load(std::memory_order_relaxed)->ending()) unwound_ = false;
+}
+
+void Core::take_in(Slot& slot, Signal* signals) noexcept {
+  const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+  while (signals != nullptr) {
+    Signal* next = signals->next;
+    if (signals == &slot.resume) {
+      resume_later(slot);
+    } else if (signals->generation != generation || slot.turn == Turn::kVacant) {
+      drop(signals, Pid(Slab::index_of(slot), signals->generation), DropCause::kGone);
+    } else {
+      slot.append(signals);
+    }
+    signals = next;
+  }
+  if (slot.turn == Turn::kIdle && slot.oldest != nullptr) make_ready(slot);
+}
+
+void Core::fire(Timer& timer) {
+  switch (timer.kind) {
+    case TimerKind::kWait: {
+      auto& wait = static_cast<WaitTimer&>(timer);
+      if (wait.slot->wait.claim(wait.epoch)) resume_later(*wait.slot);
+      break;
+    }
+    case TimerKind::kReceiveTimeout: {
+      auto* slot = reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timer) -
+                                           offsetof(Slot, timeout));
+      slot->clear(Slot::kTimeoutArmed);
+      slot->set(Slot::kTimeoutDue);
+      if (slot->turn == Turn::kIdle) {
+        slot->turn = Turn::kReady;
+        ready.push_fair(slot);
+      }
+      break;
+    }
+    case TimerKind::kSend:
+      fire_send_timer(*this, static_cast<SendTimer&>(timer));
+      break;
+  }
+}
+
+void Core::make_ready(Slot& slot) {
+  if (slot.has(Slot::kMoving)) return;  // ours already, but its arrival makes it ready
+  if (slot.has(Slot::kTimeoutArmed)) disarm_timeout(slot);
+  slot.turn = Turn::kReady;
+  ready.push_hot(&slot);
+}
+
+void Core::resume_later(Slot& slot) {
+  BULKHEAD_ASSERT(slot.turn == Turn::kParked, "only a parked actor is resumed");
+  if (slot.wait_timer != nullptr && slot.wait_timer->linked()) timers.cancel(*slot.wait_timer);
+  slot.wait_timer = nullptr;
+  slot.turn = Turn::kReady;
+  if (running != nullptr) {
+    ready.push_hot(&slot);
+  } else {
+    ready.push_fair(&slot);
+  }
+}
+
+// --- idleness ---------------------------------------------------------------------------------------
+
+void Core::idle() {
+  flush_all_outgoing();
+  if (timers.has_fresh()) return;  // file them first
+  spin();
+  if (!arrivals.empty() || !ready.empty()) return;
+  ask_for_work();
+  after_burst();
+  sleep();
+}
+
+// Waits a little for work before sleeping: waking a sleeper costs its waker more than this. The time
+// adapts to whether it was worth it.
+void Core::spin() {
+  Domain& mine = *domain.load(std::memory_order_relaxed);
+  if (mine.single()) return;  // nobody but outside threads could bring anything
+  const machine::Nanoseconds start = machine::now();
+  machine::Nanoseconds time = start;
+  while (time - start < spin_limit_) {
+    for (int i = 0; i < 32; ++i) {
+      if (!arrivals.empty()) {
+        spin_limit_ = std::min(spin_limit_ * 2, kMostSpin);
+        return;
+      }
+      RealSync::spin_hint();
+    }
+    time = machine::now();
+    if (timers.next_due() <= time) return;
+  }
+  spin_limit_ = std::max(spin_limit_ / 2, kLeastSpin);
+}
+
+void Core::sleep() {
+  Domain& mine = *domain.load(std::memory_order_relaxed);
+  const machine::Nanoseconds due = timers.next_due();
+  machine::Nanoseconds timeout = machine::kNever;
+  if (due != machine::kNever) {
+    now_ = machine::now();
+    timeout = due > now_ ? due - now_ : 0;
+  }
+  if (!arrivals.fall_asleep()) return;
+  mine.core_sleeps();
+  if (timeout != 0) counts.slept.raise();
+  poll(timeout);
+  mine.core_wakes();
+  arrivals.wake_up();
+}
+
+// Memory that only a burst needed goes back, before a sleep.
+void Core::after_burst() noexcept {
+  pool.collect_returned();
+  if (pool.chunks_since_trim() > kChunksKept) pool.trim(kChunksKept);
+  pool_chunks.store(pool.chunks(), std::memory_order_relaxed);
+  stacks.trim(kStacksKept);
+  ready.shrink();
+}
+
+// --- memory of signals --------------------------------------------------------------------------------
+
+void Core::release(Signal* signal) noexcept {
+  release_block(signal, signal->pool, signal->size_class);
+}
+
+void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_class) noexcept {
+  if (owner == index) [[likely]] {
+    pool.give(block, size_class);
+    return;
+  }
+  if (owner == kHeapPool) {
+    memory::give_to_heap(block);
+    return;
+  }
+  // Not ours: home in batches.
+  auto* free = static_cast<memory::Block*>(block);
+  Outgoing& batch = outgoing_[owner];
+  free->size_class = size_class;
+  free->next = batch.newest;
+  if (batch.newest == nullptr) batch.oldest = free;
+  batch.newest = free;
+  if (batch.count == 0) ++outgoing_owners_;
+  if (++batch.count >= kHomeBatch) flush_outgoing(owner);
+}
+
+void Core::flush_outgoing(std::size_t owner) noexcept {
+  Outgoing& batch = outgoing_[owner];
+  core_at(static_cast<std::uint16_t>(owner))->pool.give_remote(batch.newest, batch.oldest);
+  batch = Outgoing{};
+  --outgoing_owners_;
+}
+
+void Core::flush_all_outgoing() noexcept {
+  for (std::size_t owner = 0; outgoing_owners_ > 0; ++owner) {
+    if (outgoing_[owner].count > 0) flush_outgoing(owner);
+  }
+}
+
+void release_anywhere(Signal* signal) noexcept {
+  if (Core* core = Core::current(); core != nullptr) {
+    core->release(signal);
+  } else if (signal->pool == kHeapPool) {
+    memory::give_to_heap(signal);
+  } else {
+    Core* owner = core_at(signal->pool);
+    auto* block = reinterpret_cast<memory::Block*>(signal);
+    block->size_class = signal->size_class;
+    owner->pool.give_remote(block, block);
+  }
+}
+
+// --- slots ----------------------------------------------------------------------------------------------
+
+Slot* Core::take_slot() noexcept {
+  if (free_slots_ == nullptr) {
+    const std::size_t granted = domain.load(std::memory_order_relaxed)->grant_slots(kSlotBatch);
+    Slot* chain = granted > 0 ? Slab::process().take(granted) : nullptr;
+    std::size_t taken = 0;
+    while (chain != nullptr) {
+      Slot* next = chain->next_free;
+      chain->home.store(index, std::memory_order_release);  // [pair slot.home]
+      take_in(*chain, chain->inbox.settle());
+      chain->next_free = free_slots_;
+      free_slots_ = chain;
+      ++taken;
+      chain = next;
+    }
+    free_slot_count_ += taken;
+    domain.load(std::memory_order_relaxed)->return_grant(granted - taken);
+    if (free_slots_ == nullptr) return nullptr;
+  }
+  Slot* slot = free_slots_;
+  free_slots_ = slot->next_free;
+  --free_slot_count_;
+  return slot;
+}
+
+void Core::give_slot(Slot& slot) noexcept {
+  slot.next_free = free_slots_;
+  free_slots_ = &slot;
+  ++free_slot_count_;
+  if (free_slot_count_ >= domain.load(std::memory_order_relaxed)->slots_kept()) give_surplus_slots();
+}
+
+void Core::give_surplus_slots() noexcept {
+  Domain& mine = *domain.load(std::memory_order_relaxed);
+  const std::size_t keep = mine.ending() ? 0 : mine.slots_kept() / 2;
+  Slot* chain = nullptr;
+  std::size_t given = 0;
+  while (free_slot_count_ > keep) {
+    Slot* slot = free_slots_;
+    free_slots_ = slot->next_free;
+    --free_slot_count_;
+    slot->next_free = chain;
+    chain = slot;
+    ++given;
+  }
+  Slab::process().give(chain);
+  mine.return_grant(given);
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,252 @@
+// A core: one scheduler thread's data, and the loop that it runs.
+//
+// Who touches what
+//  C1  The first part: other threads, as its parts say. Everything else: the thread that runs the
+//      core's loop, and nobody else while the core runs.
+//  C2  A core is never destroyed, only recycled by its domain: a thread that has read a slot's home may
+//      still look at the core that the slot has left.
+//  C3  The loop runs on a lent stack and calls handlers on it. All state of the loop is here, none in
+//      its frames, so that any frame of the loop on any stack can go on as the loop of the core that
+//      its stack's record names. A handler that blocks keeps its stack, and the core starts its loop
+//      on a fresh one; when the handler is resumed, the core abandons the stack that it is on.
+//  C4  After anything that may switch stacks, the core is read anew: from the stack's record, or by
+//      Core::current(). It may be another core, on another thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "bulkhead/delivery.hpp"
+#include "bulkhead/exit.hpp"
+#include "core/poller.hpp"
+#include "core/ready_queue.hpp"
+#include "core/slot.hpp"
+#include "core/timer_wheel.hpp"
+#include "machine/fiber.hpp"
+#include "memory/pool.hpp"
+#include "sync/arrivals.hpp"
+
+namespace bulkhead::core {
+
+class Domain;
+
+inline constexpr std::size_t kMaxCores = 1024;
+
+/// A count that its owner raises and others read. Raising it is a plain addition.
+class Count {
+ public:
+  void raise(std::uint64_t by = 1) noexcept {
+    // Release: what was counted has happened [pair domain.quiescent].
+    value_.store(value_.load(std::memory_order_relaxed) + by, std::memory_order_release);
+  }
+  [[nodiscard]] std::uint64_t read() const noexcept {
+    return value_.load(std::memory_order_acquire);  // [pair domain.quiescent]
+  }
+  void reset() noexcept { value_.store(0, std::memory_order_relaxed); }
+
+ private:
+  RealSync::atomic<std::uint64_t> value_{0};
+};
+
+/// What a core counts. Only grows.
+struct Counts {
+  Count sent;             // messages put into a queue or an inbox
+  Count handled;          // of the sent: handler returned
+  Count dropped_sent;     // of the sent: dropped
+  Count dropped[kDropCauses];
+  Count refused;
+  Count timeouts_armed;
+  Count timeouts_ended;
+  Count started;
+  Count ended;
+  Count failed;
+  Count moved;
+  Count slept;
+};
+
+/// Signals on their way home to the pool of another core.
+struct Outgoing {
+  memory::Block* newest = nullptr;
+  memory::Block* oldest = nullptr;
+  std::uint32_t count = 0;
+};
+
+/// The wait of a parked actor, in its frame.
+struct WaitTimer : Timer {
+  Slot* slot = nullptr;
+  std::uint64_t epoch = 0;
+};
+
+struct SendTimer;
+
+class alignas(64) Core {
+ public:
+  Core() = default;
+  Core(const Core&) = delete;
+  Core& operator=(const Core&) = delete;
+
+  /// The core whose loop runs on the calling thread; null on others. Read it anew after anything
+  /// that may switch stacks.
+  [[nodiscard]] static Core* current() noexcept;
+
+  /// Runs the loop on the calling thread until the domain stops.
+  void run();
+
+  // --- for actors that run here (activation.cpp) ------------------------------------------------
+
+  /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there is
+  /// no memory for a stack to go on with. Nothing that may switch stacks comes between this and park.
+  [[nodiscard]] static std::uint64_t begin_wait();
+  /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
+  /// `timeout` has passed. Throws Unwind when the actor is to stop. Returns on whatever core.
+  static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
+  /// Lets the others run. Without effect when there is no memory for a stack to go on with.
+  static void yield();
+  /// Throws Unwind when the running actor is to end.
+  static void check_unwind();
+  /// Has the running actor filled this core's pool with signals that others have to handle first?
+  [[nodiscard]] bool should_give_way(std::uint8_t size_class) noexcept {
+    return pool.dry(size_class) && filled_the_pool(size_class);
+  }
+
+  // --- owner --------------------------------------------------------------------------------------
+
+  /// Takes a vacant slot, quiet or not, and makes it this core's. Null when there is none.
+  [[nodiscard]] Slot* take_slot() noexcept;
+  /// Gives a vacant slot of this core back.
+  void give_slot(Slot& slot) noexcept;
+  /// Puts an actor that is idle, or parked and resumed, to run.
+  void make_ready(Slot& slot);
+  /// Appends a list of signals from the inbox.
+  void take_in(Slot& slot, Signal* signals) noexcept;
+  /// Destroys a signal's payload and releases it, and counts it as dropped after it was sent.
+  void drop(Signal* signal, Pid receiver, DropCause cause) noexcept;
+  /// Gives a signal's memory back.
+  void release(Signal* signal) noexcept;
+  void release_block(void* block, std::uint16_t pool, std::uint8_t size_class) noexcept;
+  /// Gives an actor that is ready or idle here, with the right of notification, to another core.
+  void hand_over(Slot& slot, Core& to) noexcept;
+  /// Ends the wait of an actor parked here whose epoch has been claimed.
+  void resume_later(Slot& slot);
+  void disarm_timeout(Slot& slot) noexcept;
+
+  [[nodiscard]] machine::Nanoseconds clock() const noexcept { return now_; }
+
+  // --- other threads --------------------------------------------------------------------------------
+
+  using ArrivalList = sync::Arrivals<RealSync, Slot, &Slot::next_arrival>;
+  ArrivalList arrivals;
+  /// A core that has run out of work asks for some; its index, or kNoCore.
+  RealSync::atomic<std::uint16_t> work_wanted_by{kNoCore};
+  /// Ready actors, as of the last turn. A hint.
+  RealSync::atomic<std::uint32_t> load{0};
+  /// The domain that the core belongs to; null while it is not in use.
+  RealSync::atomic<Domain*> domain{nullptr};
+  Counts counts;
+  /// Chunks of the pool, as of the last sleep.
+  RealSync::atomic<std::size_t> pool_chunks{0};
+
+  /// Puts one slot among the arrivals, and wakes the core if it sleeps. Any thread that holds the
+  /// slot's right of notification.
+  void notify_remote(Slot& slot) noexcept {
+    if (arrivals.push_remote(&slot, &slot) == sync::Arrived::kMustWake) poller.wake();
+  }
+
+  // --- owner's data -----------------------------------------------------------------------------------
+
+  alignas(64) std::uint16_t index = 0;
+  bool solo = false;  // has one actor, which has the thread to itself
+  Slot* running = nullptr;
+  machine::Stack* stack = nullptr;  // that the loop runs on
+  machine::ExceptionState* exceptions = nullptr;
+  ReadyQueue ready;
+  memory::Pool pool;
+  TimerWheel timers;
+  Poller poller;
+  machine::StackPool stacks;
+  SendTimer* free_timers = nullptr;
+
+ private:
+  friend class Domain;
+
+  static void loop_entry(void* stack);
+  [[noreturn]] static void loop(machine::Stack* me);
+  void turn_over();
+  void take_arrivals();
+  void adopt(Slot& slot);
+  void give_surplus_slots() noexcept;
+  bool filled_the_pool(std::uint8_t size_class) noexcept;
+  void fire(Timer& timer);
+  bool poll(machine::Nanoseconds timeout);
+  void idle();
+  void spin();
+  void sleep();
+  void after_burst() noexcept;
+  void flush_outgoing(std::size_t owner) noexcept;
+  void flush_all_outgoing() noexcept;
+
+  // activation.cpp
+  static void activate(Slot& slot, machine::Stack* me);
+  static void deliver_batch(Slot& slot, machine::Stack* me);
+  static void before_messages(Slot& slot, machine::Stack* me);
+  void settle_down(Slot& slot, std::uint32_t handled);
+  static void drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
+  static void finish(Slot& slot, const Exit& exit);
+  void block(Slot& slot, machine::Stack* fresh);
+  [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
+  [[noreturn]] void switch_to(Slot& slot);
+  void change_stack(Slot& slot, machine::Stack* me);
+  void arm_timeout(Slot& slot, std::uint32_t handled);
+
+  // balance.cpp
+  bool wants_over(Slot& slot) noexcept;
+  void share_work() noexcept;
+  void give_work(Core& to) noexcept;
+  void ask_for_work() noexcept;
+
+  void become_current() noexcept;
+  void resign() noexcept;
+
+  // stop.cpp
+  void end_all_actors();
+  bool sweep_arrivals();
+  void sweep_memory() noexcept;
+
+  Slot* free_slots_ = nullptr;
+  std::size_t free_slot_count_ = 0;
+  Outgoing* outgoing_ = nullptr;  // by core index
+  std::uint32_t outgoing_owners_ = 0;
+  machine::Stack* spare_ = nullptr;  // for the next park, so that it cannot fail
+  Slot* first_ = nullptr;            // to go on with on a stack of another size
+  machine::Stack thread_stack_;  // stands for the thread's own stack while the loop runs
+  machine::Nanoseconds now_ = 0;
+  machine::Nanoseconds polled_ = 0;
+  machine::Nanoseconds busy_since_ = 0;
+  std::uint32_t batch_ = 64;
+  machine::Nanoseconds spin_limit_ = 20'000;
+  bool unwound_ = false;
+};
+
+/// The identity of the actor in a slot, also while its exit is carried out. Owner.
+[[nodiscard]] Pid pid_of(const Slot& slot) noexcept;
+
+/// Gives a signal's memory back. Any thread.
+void release_anywhere(Signal* signal) noexcept;
+
+/// As prepare, but takes no place in a bounded mailbox: for what must always get through.
+[[nodiscard]] Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
+/// For a signal that was prepared before anything was known of its receiver (prepare_later).
+[[nodiscard]] Delivery admit_later(Pid to, Signal* signal) noexcept;
+
+/// The cores of the process, by index. Any thread; null when never used.
+[[nodiscard]] Core* core_at(std::uint16_t index) noexcept;
+
+/// Wakes a waiter whose epoch the caller has claimed. Any thread.
+void wake(Slot& slot) noexcept;
+
+/// Thrown through the frames of an actor that ends while it is blocked. Not derived from
+/// std::exception, so that `catch (const std::exception&)` lets it pass; code that catches (...) must
+/// rethrow.
+struct Unwind {};
+
+}  // namespace bulkhead::core

@@ -1,0 +1,392 @@
+#include "core/domain.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.hpp"
+#include "core/slab.hpp"
+#include "machine/cpus.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+// The cores of the process. Entries are written once, under the lock, and never removed.
+RealSync::atomic<Core*> core_table[kMaxCores];
+
+struct Registry {
+  sync::Mutex lock;
+  std::size_t made = 0;
+  std::vector<Core*> free_cores;
+  Domain* free_domains = nullptr;
+};
+
+Registry& registry() {
+  static auto* made = new Registry;  // never destroyed: see rule D1
+  return *made;
+}
+
+Core& take_core() {
+  Registry& all = registry();
+  sync::Guard guard(all.lock);
+  if (!all.free_cores.empty()) {
+    Core* core = all.free_cores.back();
+    all.free_cores.pop_back();
+    return *core;
+  }
+  if (all.made == kMaxCores) {
+    throw std::runtime_error("bulkhead: no more than " + std::to_string(kMaxCores) +
+                             " cores, of all runtimes together and counting actors with a thread of "
+                             "their own, can exist in a process");
+  }
+  all.free_cores.reserve(all.made + 1);  // so that giving one back cannot fail
+  auto* core = new Core;
+  core->index = static_cast<std::uint16_t>(all.made);
+  core_table[all.made].store(core, std::memory_order_release);
+  ++all.made;
+  return *core;
+}
+
+void give_core(Core& core) noexcept {
+  Registry& all = registry();
+  sync::Guard guard(all.lock);
+  core.domain.store(nullptr, std::memory_order_release);
+  all.free_cores.push_back(&core);
+}
+
+void reset(Counts& counts) noexcept {
+  for (Count* count : {&counts.sent, &counts.handled, &counts.dropped_sent, &counts.refused,
+                       &counts.timeouts_armed, &counts.timeouts_ended, &counts.started, &counts.ended,
+                       &counts.failed, &counts.moved, &counts.slept}) {
+    count->reset();
+  }
+  for (Count& count : counts.dropped) count.reset();
+}
+
+void reset(OutsideCounts& counts) noexcept {
+  for (auto* count : {&counts.sent, &counts.refused, &counts.stopped_sends, &counts.started}) {
+    count->store(0, std::memory_order_relaxed);
+  }
+  for (auto& count : counts.dropped) count.store(0, std::memory_order_relaxed);
+}
+
+}  // namespace
+
+Core* core_at(std::uint16_t index) noexcept {
+  return index < kMaxCores ? core_table[index].load(std::memory_order_acquire) : nullptr;
+}
+
+// --- making and giving back ---------------------------------------------------------------------------
+
+Domain& Domain::take(const Config& config, std::size_t cores) {
+  Domain* domain = nullptr;
+  {
+    sync::Guard guard(registry().lock);
+    domain = registry().free_domains;
+    if (domain != nullptr) registry().free_domains = domain->next_free_;
+  }
+  if (domain == nullptr) domain = new Domain;
+  domain->config_ = config;
+  domain->cpus_ = machine::allowed_cpus();
+  domain->stack_class = machine::stack_class(config.stack_size);
+  reset(domain->outside);
+  try {
+    for (std::size_t i = 0; i < cores; ++i) domain->add_core();
+  } catch (...) {
+    give(*domain);
+    throw;
+  }
+  domain->core_count_ = cores;
+  return *domain;
+}
+
+Core& Domain::add_core() {
+  Core& core = take_core();
+  reset(core.counts);
+  core.solo = false;
+  core.domain.store(this, std::memory_order_release);
+  const std::size_t place = all_cores_.load(std::memory_order_relaxed);
+  cores_[place] = &core;
+  all_cores_.store(place + 1, std::memory_order_release);  // [pair domain.cores]
+  return core;
+}
+
+void Domain::give(Domain& domain) noexcept {
+  const std::size_t count = domain.all_cores_.exchange(0);
+  for (std::size_t i = 0; i < count; ++i) give_core(*domain.cores_[i]);
+  domain.config_ = Config{};
+  domain.vacant_solos_.clear();
+  domain.core_count_ = 0;
+  domain.granted_.store(0);
+  sync::Guard guard(registry().lock);
+  domain.next_free_ = registry().free_domains;
+  registry().free_domains = &domain;
+}
+
+// --- start and stop -----------------------------------------------------------------------------------
+
+void Domain::start() {
+  BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
+  reported_.store(false);
+  phase_.store(Phase::kRunning, std::memory_order_release);
+  try {
+    for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i], i);
+  } catch (...) {
+    stop(Left::kIdle);
+    throw;
+  }
+  gate.open();
+}
+
+// Returns when the new thread runs its loop.
+void Domain::start_thread(Core& core, std::size_t place) {
+  core.poller.open();
+  sync::UniqueGuard guard(lock_);
+  const std::size_t expected = arrived_ + 1;
+  threads_.reserve(threads_.size() + 1);
+  threads_.emplace_back([this, &core, place] { run_core(core, place); });
+  changed_.wait(guard, [&] { return arrived_ >= expected; });
+}
+
+void Domain::run_core(Core& core, std::size_t place) {
+  char name[16];
+  std::snprintf(name, sizeof name, core.solo ? "bulkhead-own" : "bulkhead-%zu", place);
+  machine::name_thread(name);
+  int cpu = -1;
+  if (!core.solo && config_.bind_cores && core_count_ <= cpus_.size()) {
+    cpu = cpus_[place];
+    if (!machine::bind_to_cpu(cpu)) cpu = -1;
+  }
+  const memory::NodePolicy& nodes = memory::NodePolicy::machine();
+  core.pool.place_on(cpu < 0 ? memory::kAnyNode : nodes.node_of_cpu(cpu), nodes);
+  {
+    sync::Guard guard(lock_);
+    ++arrived_;
+    changed_.notify_all();
+  }
+  core.run();
+}
+
+void Domain::stop(Left left) {
+  gate.close();
+  left_ = left;
+  phase_.store(Phase::kEnding, std::memory_order_seq_cst);
+  wake_all();
+  watchers_.fetch_add(1, std::memory_order_seq_cst);
+  {
+    sync::UniqueGuard guard(lock_);
+    RealSync::fence(std::memory_order_seq_cst);
+    changed_.wait(guard, [this] { return threads_.empty() || all_ended(); });
+  }
+  watchers_.fetch_sub(1, std::memory_order_relaxed);
+  phase_.store(Phase::kLeaving, std::memory_order_seq_cst);
+  wake_all();
+  for (sync::Thread& thread : threads_) thread.join();
+  threads_.clear();
+  arrived_ = 0;
+  gate.close();  // who still visits, for the last wake-up of an actor that has ended by it, leaves
+  sweep();
+  phase_.store(Phase::kStopped, std::memory_order_release);
+}
+
+void Domain::wake_all() noexcept {
+  for (std::size_t i = 0; i < all_cores(); ++i) cores_[i]->poller.wake();
+}
+
+// After the threads have left: what is still in inboxes is dropped, and memory goes home.
+void Domain::sweep() noexcept {
+  for (bool again = true; again;) {
+    again = false;
+    for (std::size_t i = 0; i < all_cores(); ++i) again |= cores_[i]->sweep_arrivals();
+  }
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    cores_[i]->sweep_memory();
+    cores_[i]->poller.close();
+  }
+  vacant_solos_.clear();
+  for (std::size_t i = core_count_; i < all_cores(); ++i) {
+    if (cores_[i]->solo) vacant_solos_.push_back(cores_[i]);
+  }
+}
+
+bool Domain::may_leave(const Core& core) const noexcept {
+  return phase_.load(std::memory_order_acquire) == Phase::kLeaving && core.arrivals.empty();
+}
+
+// --- actors with a thread of their own ------------------------------------------------------------------
+
+Core& Domain::take_solo() {
+  Core* core = nullptr;
+  bool fresh = false;
+  {
+    sync::Guard guard(lock_);
+    if (!vacant_solos_.empty()) {
+      core = vacant_solos_.back();
+      vacant_solos_.pop_back();
+      fresh = core->poller.epoll_fd() < 0;
+    }
+  }
+  if (core == nullptr) {
+    {
+      sync::Guard guard(lock_);
+      vacant_solos_.reserve(all_cores() + 1);
+      core = &add_core();
+      core->solo = true;
+    }
+    fresh = true;
+  }
+  if (fresh) {
+    try {
+      start_thread(*core, 0);
+    } catch (...) {
+      core->poller.close();
+      solo_is_vacant(*core);
+      throw;
+    }
+  }
+  return *core;
+}
+
+void Domain::solo_is_vacant(Core& core) noexcept {
+  sync::Guard guard(lock_);
+  vacant_solos_.push_back(&core);
+}
+
+// --- quiescence -----------------------------------------------------------------------------------------
+
+bool Domain::quiescent(Countdowns countdowns) const noexcept {
+  std::uint64_t settled = 0;
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    const Counts& counts = cores_[i]->counts;
+    settled += counts.handled.read() + counts.dropped_sent.read();
+    if (countdowns == Countdowns::kWaitFor) settled += counts.timeouts_ended.read();
+  }
+  std::uint64_t sent = outside.sent.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    const Counts& counts = cores_[i]->counts;
+    sent += counts.sent.read();
+    if (countdowns == Countdowns::kWaitFor) sent += counts.timeouts_armed.read();
+  }
+  return settled == sent;
+}
+
+bool Domain::all_ended() const noexcept {
+  std::uint64_t ended = 0;
+  for (std::size_t i = 0; i < all_cores(); ++i) ended += cores_[i]->counts.ended.read();
+  std::uint64_t started = outside.started.load(std::memory_order_acquire);
+  for (std::size_t i = 0; i < all_cores(); ++i) started += cores_[i]->counts.started.read();
+  return ended == started;
+}
+
+bool Domain::wait_for_idle(Countdowns countdowns, machine::Nanoseconds timeout) {
+  watchers_.fetch_add(1, std::memory_order_relaxed);
+  RealSync::fence(std::memory_order_seq_cst);
+  sync::UniqueGuard guard(lock_);
+  const auto idle = [&] { return quiescent(countdowns); };
+  bool done = true;
+  if (timeout == machine::kNever) {
+    changed_.wait(guard, idle);
+  } else {
+    done = changed_.wait_for(guard, std::chrono::nanoseconds(timeout), idle);
+  }
+  watchers_.fetch_sub(1, std::memory_order_relaxed);
+  return done;
+}
+
+void Domain::core_sleeps() noexcept {
+  sleepers_.fetch_add(1, std::memory_order_relaxed);
+  settled_outside();
+}
+
+void Domain::settled_outside() noexcept {
+  RealSync::fence(std::memory_order_seq_cst);
+  if (watchers_.load(std::memory_order_relaxed) == 0) return;
+  sync::Guard guard(lock_);
+  changed_.notify_all();
+}
+
+// --- slots ----------------------------------------------------------------------------------------------
+
+std::size_t Domain::slots_kept() const noexcept {
+  // Near the limit nobody hoards.
+  return granted_.load(std::memory_order_relaxed) > config_.max_actors / 8 * 7 ? 1 : 4096;
+}
+
+std::size_t Domain::grant_slots(std::size_t most) noexcept {
+  std::size_t granted = granted_.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::size_t left = config_.max_actors - std::min(granted, config_.max_actors);
+    const std::size_t share = std::max<std::size_t>(left / (4 * std::max<std::size_t>(all_cores(), 1)),
+                                                    left > 0 ? 1 : 0);
+    const std::size_t slots = std::min(share, most);
+    if (slots == 0) return 0;
+    if (granted_.compare_exchange_weak(granted, granted + slots, std::memory_order_relaxed)) {
+      return slots;
+    }
+  }
+}
+
+// --- what is told -----------------------------------------------------------------------------------------
+
+void Domain::announce_death(const Death& death) noexcept {
+  if (config_.on_death) config_.on_death(death);
+}
+
+void Domain::dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept {
+  if (config_.on_dead_letter) config_.on_dead_letter(DeadLetter{receiver, message, cause});
+}
+
+void Domain::report_stopped_send(std::string_view message) noexcept {
+  if (reported_.exchange(true, std::memory_order_relaxed)) return;
+  std::fprintf(stderr,
+               "bulkhead: a message (%.*s) was sent to a runtime that is not running; it was dropped. "
+               "Start the runtime before sending, and stop senders before it is shut down. Said once; "
+               "stats().stopped_sends counts them.\n",
+               static_cast<int>(message.size()), message.data());
+}
+
+void Domain::refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept {
+  if (cause == DropCause::kStopped) {
+    outside.stopped_sends.fetch_add(1, std::memory_order_relaxed);
+    report_stopped_send(message);
+  }
+  dead_letter(receiver, message, cause);
+  outside.dropped[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
+  outside.refused.fetch_add(1, std::memory_order_relaxed);
+}
+
+std::size_t Domain::place_of(const Core& core) const noexcept {
+  std::size_t place = 0;
+  while (cores_[place] != &core) ++place;
+  return place;
+}
+
+Stats Domain::stats() const {
+  Stats stats;
+  stats.cores = core_count_;
+  const auto order = std::memory_order_relaxed;
+  stats.sent = outside.sent.load(order);
+  stats.refused = outside.refused.load(order);
+  stats.stopped_sends = outside.stopped_sends.load(order);
+  stats.actors_started = outside.started.load(order);
+  for (std::size_t i = 0; i < kDropCauses; ++i) stats.dropped[i] = outside.dropped[i].load(order);
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    const Core& core = *cores_[i];
+    stats.actors_started += core.counts.started.read();
+    stats.actors_ended += core.counts.ended.read();
+    stats.actors_failed += core.counts.failed.read();
+    stats.sent += core.counts.sent.read();
+    stats.handled += core.counts.handled.read();
+    stats.refused += core.counts.refused.read();
+    stats.moved += core.counts.moved.read();
+    stats.slept += core.counts.slept.read();
+    stats.pool_bytes += core.pool_chunks.load(order) * memory::kChunkBytes;
+    for (std::size_t k = 0; k < kDropCauses; ++k) stats.dropped[k] += core.counts.dropped[k].read();
+  }
+  return stats;
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,160 @@
+// A domain: the cores that one runtime runs, their start and stop, and what is counted for all.
+//
+// | phase    | meaning                                          | next     | moved by          |
+// |----------|--------------------------------------------------|----------|-------------------|
+// | Stopped  | no threads; sends from outside are refused       | Running  | start             |
+// | Running  |                                                  | Ending   | stop              |
+// | Ending   | the gate is closed; each core ends its actors    | Leaving  | stop              |
+// | Leaving  | no actor is left; the threads leave their loops  | Stopped  | stop              |
+//
+// Rules
+//  D1  A domain and its cores are never destroyed, only used again: threads outside may still hold
+//      their addresses.
+//  D2  Threads outside touch a domain's cores only between gate.enter() and gate.leave(); or, for a
+//      wake-up that they have claimed (which keeps its actor alive), between visit() and leave().
+//  D3  Quiescence (wait_for_idle): what was settled is summed before what was sent. A message is
+//      counted as sent before it can be settled, so equal sums mean that at some moment in between
+//      nothing was under way. [pair domain.quiescent]
+//  D4  Who waits for quiescence announces it, then looks; a core that goes to sleep looks for such an
+//      announcement after its last count. Both put a seq_cst fence between, so one sees the other.
+//      Checked by domain_model.cpp.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/config.hpp"
+#include "bulkhead/stats.hpp"
+#include "core/core.hpp"
+#include "sync/gate.hpp"
+#include "sync/mutex.hpp"
+#include "sync/thread.hpp"
+
+namespace bulkhead::core {
+
+/// What threads outside count.
+struct OutsideCounts {
+  RealSync::atomic<std::uint64_t> sent{0};
+  RealSync::atomic<std::uint64_t> dropped[kDropCauses]{};
+  RealSync::atomic<std::uint64_t> refused{0};
+  RealSync::atomic<std::uint64_t> stopped_sends{0};
+  RealSync::atomic<std::uint64_t> started{0};
+};
+
+class Domain {
+ public:
+  /// A stopped domain with these settings, which have been checked. Throws std::bad_alloc,
+  /// std::system_error.
+  [[nodiscard]] static Domain& take(const Config& config, std::size_t cores);
+  /// Gives a stopped domain back.
+  static void give(Domain& domain) noexcept;
+
+  Domain(const Domain&) = delete;
+  Domain& operator=(const Domain&) = delete;
+
+  // --- its user, one thread at a time -------------------------------------------------------------
+
+  /// Starts the threads, and returns when all run. Throws std::system_error.
+  void start();
+  enum class Left : std::uint8_t { kIdle, kBusy };
+  /// Ends all actors, stops the threads and joins them. When busy, says which actors were at work.
+  void stop(Left left);
+  [[nodiscard]] bool running() const noexcept {
+    return phase_.load(std::memory_order_acquire) == Phase::kRunning;
+  }
+
+  // --- any thread -----------------------------------------------------------------------------------
+
+  enum class Countdowns : std::uint8_t { kWaitFor, kIgnore };
+  /// Waits until nothing is under way. False when `timeout` has passed.
+  [[nodiscard]] bool wait_for_idle(Countdowns countdowns, machine::Nanoseconds timeout);
+  [[nodiscard]] Stats stats() const;
+  [[nodiscard]] std::size_t core_count() const noexcept { return core_count_; }
+  [[nodiscard]] Core& core(std::size_t index) const noexcept { return *cores_[index]; }
+  [[nodiscard]] const Config& config() const noexcept { return config_; }
+
+  sync::Gate<RealSync> gate;
+  OutsideCounts outside;
+  std::uint8_t stack_class = 0;
+
+  void announce_death(const Death& death) noexcept;
+  void dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept;
+  /// Counts and tells a message that a thread outside could not send.
+  void refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept;
+  /// To be called after a thread outside has settled something.
+  void settled_outside() noexcept;
+
+  // Slots, so that no more than max_actors live.
+  [[nodiscard]] std::size_t grant_slots(std::size_t most) noexcept;
+  void return_grant(std::size_t slots) noexcept {
+    granted_.fetch_sub(slots, std::memory_order_relaxed);
+  }
+  /// How many vacant slots a core may keep to itself.
+  [[nodiscard]] std::size_t slots_kept() const noexcept;
+
+  /// A core, with a running thread, for one actor that has it to itself. It comes back by itself when
+  /// the actor has ended. Throws std::runtime_error, std::system_error.
+  [[nodiscard]] Core& take_solo();
+
+  // --- its cores ------------------------------------------------------------------------------------
+
+  [[nodiscard]] bool ending() const noexcept {
+    return phase_.load(std::memory_order_relaxed) >= Phase::kEnding;
+  }
+  /// Are the actors that are at work to be named before they are ended?
+  [[nodiscard]] bool names_busy() const noexcept { return left_ == Left::kBusy; }
+  /// 0 and up, in the order of the domain's cores.
+  [[nodiscard]] std::size_t place_of(const Core& core) const noexcept;
+  /// May this core, which has nothing to do, leave its loop?
+  [[nodiscard]] bool may_leave(const Core& core) const noexcept;
+  /// Is there no other core that could send to this one's?
+  [[nodiscard]] bool single() const noexcept {
+    return all_cores_.load(std::memory_order_relaxed) == 1;
+  }
+  void solo_is_vacant(Core& core) noexcept;
+  void core_sleeps() noexcept;
+  void core_wakes() noexcept { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+  [[nodiscard]] bool some_sleep() const noexcept {
+    return sleepers_.load(std::memory_order_relaxed) != 0;
+  }
+
+ private:
+  enum class Phase : std::uint8_t { kStopped, kRunning, kEnding, kLeaving };
+  Domain() = default;
+
+  void report_stopped_send(std::string_view message) noexcept;
+  [[nodiscard]] bool quiescent(Countdowns countdowns) const noexcept;
+  [[nodiscard]] bool all_ended() const noexcept;
+  void run_core(Core& core, std::size_t place);
+  void wake_all() noexcept;
+  void sweep() noexcept;
+  void start_thread(Core& core, std::size_t place);
+  Core& add_core();
+  [[nodiscard]] std::size_t all_cores() const noexcept {
+    return all_cores_.load(std::memory_order_acquire);  // [pair domain.cores]
+  }
+
+  Config config_;
+  // First the scheduler's, then those of actors with a thread of their own.
+  Core* cores_[kMaxCores] = {};
+  RealSync::atomic<std::size_t> all_cores_{0};
+  std::size_t core_count_ = 0;
+  std::vector<int> cpus_;
+  RealSync::atomic<Phase> phase_{Phase::kStopped};
+  Left left_ = Left::kIdle;
+  RealSync::atomic<std::uint32_t> sleepers_{0};
+  RealSync::atomic<std::uint32_t> watchers_{0};
+  RealSync::atomic<std::size_t> granted_{0};
+  RealSync::atomic<bool> reported_{false};
+
+  mutable sync::Mutex lock_;  // for what follows, and for who waits
+  sync::Condition changed_;
+  std::size_t arrived_ = 0;
+  std::vector<sync::Thread> threads_;
+  std::vector<Core*> vacant_solos_;
+  Domain* next_free_ = nullptr;
+};
+
+}  // namespace bulkhead::core

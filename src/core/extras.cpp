@@ -1,0 +1,223 @@
+#include "core/extras.hpp"
+
+#include <new>
+#include <stdexcept>
+
+#include "bulkhead/timer.hpp"
+#include "core/domain.hpp"
+#include "core/slab.hpp"
+#include "memory/pages.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+// All records of the process, as the slab has all slots.
+class TimerSlab {
+ public:
+  static constexpr std::size_t kMost = std::size_t{1} << 26;
+  static constexpr std::size_t kCommitStep = std::size_t{64} << 10;
+
+  static TimerSlab& process() {
+    static auto* slab = new TimerSlab;
+    return *slab;
+  }
+
+  // A batch of records, chained by next_of_owner. Null when there are no more.
+  SendTimer* take() noexcept {
+    sync::Guard guard(lock_);
+    SendTimer* chain = free_;
+    if (chain != nullptr) {
+      SendTimer* last = chain;
+      for (int i = 1; i < kBatch && last->next_of_owner != nullptr; ++i) last = last->next_of_owner;
+      free_ = last->next_of_owner;
+      last->next_of_owner = nullptr;
+      return chain;
+    }
+    for (int i = 0; i < kBatch && make_room(); ++i) {
+      SendTimer* timer = new (base_ + used_) SendTimer{};
+      timer->generation = 1;
+      timer->index = used_++;
+      timer->next_of_owner = chain;
+      chain = timer;
+    }
+    return chain;
+  }
+
+  void give(SendTimer* chain) noexcept {
+    if (chain == nullptr) return;
+    sync::Guard guard(lock_);
+    SendTimer* last = chain;
+    while (last->next_of_owner != nullptr) last = last->next_of_owner;
+    last->next_of_owner = free_;
+    free_ = chain;
+  }
+
+  // The record of that index, if it was ever made.
+  [[nodiscard]] SendTimer* find(std::uint32_t index) noexcept {
+    sync::Guard guard(lock_);
+    return index < used_ ? base_ + index : nullptr;
+  }
+  [[nodiscard]] SendTimer& at(std::uint32_t index) noexcept { return base_[index]; }
+
+ private:
+  static constexpr int kBatch = 128;
+
+  TimerSlab()
+      : base_(static_cast<SendTimer*>(
+            memory::reserve_aligned(kMost * sizeof(SendTimer), memory::kHugePageBytes))) {}
+
+  bool make_room() noexcept {
+    if (used_ < committed_) return true;
+    if (committed_ == kMost) return false;
+    try {
+      memory::commit(reinterpret_cast<std::byte*>(base_) + committed_bytes_, kCommitStep);
+    } catch (const std::bad_alloc&) {
+      return false;
+    }
+    committed_bytes_ += kCommitStep;
+    committed_ = static_cast<std::uint32_t>(committed_bytes_ / sizeof(SendTimer));
+    return true;
+  }
+
+  sync::Mutex lock_;
+  SendTimer* base_;
+  SendTimer* free_ = nullptr;
+  std::uint32_t used_ = 0;
+  std::uint32_t committed_ = 0;
+  std::size_t committed_bytes_ = 0;
+};
+
+SendTimer& take_record(Core& core) {
+  if (core.free_timers == nullptr) core.free_timers = TimerSlab::process().take();
+  SendTimer* timer = core.free_timers;
+  if (timer == nullptr) throw std::bad_alloc();
+  core.free_timers = timer->next_of_owner;
+  ++timer->generation;
+  return *timer;
+}
+
+// Unlinks a timer from its owner and makes its record free. A record whose generation is spent is
+// never used again.
+void give_record(Slot& owner, Core& core, SendTimer& timer) noexcept {
+  Extras& extras = *owner.extras;
+  if (timer.next_of_owner != nullptr) {
+    timer.next_of_owner->previous_of_owner = timer.previous_of_owner;
+  }
+  (timer.previous_of_owner != nullptr ? timer.previous_of_owner->next_of_owner : extras.timers) =
+      timer.next_of_owner;
+  --extras.timer_count;
+  timer.signal = nullptr;
+  if (++timer.generation >= UINT32_MAX - 1) return;
+  timer.next_of_owner = core.free_timers;
+  core.free_timers = &timer;
+}
+
+}  // namespace
+
+void give_free_timers(Core& core) noexcept {
+  TimerSlab::process().give(core.free_timers);
+  core.free_timers = nullptr;
+}
+
+Extras& extras_of(Slot& slot, Core& core) {
+  if (slot.extras == nullptr) slot.extras = new (core.pool.take(0)) Extras;
+  return *slot.extras;
+}
+
+void discard_extras(Slot& slot, Core& core) noexcept {
+  while (SendTimer* timer = slot.extras->timers) {
+    core.timers.cancel(*timer);
+    Signal* signal = timer->signal;
+    const SignalOps* ops = timer->ops;
+    give_record(slot, core, *timer);
+    ops->destroy(signal, DropCause::kGone);
+    core.release(signal);
+  }
+  core.pool.give(slot.extras, 0);
+  slot.extras = nullptr;
+}
+
+void fire_send_timer(Core& core, SendTimer& timer) noexcept {
+  Signal* signal = timer.signal;
+  const SignalOps* ops = timer.ops;
+  const Pid to = timer.to;
+  give_record(Slab::at(timer.owner.index()), core, timer);
+  const Delivery delivery = admit_later(to, signal);
+  if (delivery == Delivery::kQueued) {
+    commit(to, signal, ops);
+    return;
+  }
+  count_refused(to, delivery, ops->name);
+  ops->destroy(signal, DropCause::kGone);
+  core.release(signal);
+}
+
+void unfile_timers(Slot& slot, Core& from) noexcept {
+  if (slot.extras == nullptr) return;
+  for (SendTimer* timer = slot.extras->timers; timer != nullptr; timer = timer->next_of_owner) {
+    if (timer->fresh) timer->due = machine::later(machine::now(), timer->due);
+    from.timers.cancel(*timer);
+  }
+}
+
+void file_timers(Slot& slot, Core& to) noexcept {
+  if (slot.extras == nullptr) return;
+  for (SendTimer* timer = slot.extras->timers; timer != nullptr; timer = timer->next_of_owner) {
+    to.timers.start_at(*timer, timer->due);
+  }
+}
+
+TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops) {
+  Core* core = Core::current();
+  if (core == nullptr || core->running == nullptr) {
+    throw std::logic_error("bulkhead: send_after was called outside any actor");
+  }
+  if (delay.is_forever()) {
+    throw std::invalid_argument("bulkhead: send_after was given kForever: that message would never go");
+  }
+  Slot& slot = *core->running;
+  Extras& extras = extras_of(slot, *core);
+  SendTimer& timer = take_record(*core);
+  timer.kind = TimerKind::kSend;
+  timer.to = to;
+  timer.owner = pid_of(slot);
+  timer.signal = signal;
+  timer.ops = ops;
+  timer.previous_of_owner = nullptr;
+  timer.next_of_owner = extras.timers;
+  if (extras.timers != nullptr) extras.timers->previous_of_owner = &timer;
+  extras.timers = &timer;
+  ++extras.timer_count;
+  core->timers.start(timer, delay.nanoseconds());
+  return TimerRef(timer.index, timer.generation);
+}
+
+}  // namespace bulkhead::core
+
+namespace bulkhead {
+
+bool cancel(TimerRef reference) {
+  core::Core* core = core::Core::current();
+  if (core == nullptr || core->running == nullptr) {
+    throw std::logic_error("bulkhead: cancel was called outside any actor");
+  }
+  if (reference == TimerRef()) return false;
+  core::Slot& slot = *core->running;
+  if (slot.extras == nullptr) return false;
+  core::SendTimer& timer = core::TimerSlab::process().at(reference.index());
+  // Another actor's record may change under us, but never into one that this actor owns.
+  if (timer.owner != core::pid_of(slot) || timer.generation != reference.generation() ||
+      timer.signal == nullptr) {
+    return false;
+  }
+  core->timers.cancel(timer);
+  Signal* signal = timer.signal;
+  const SignalOps* ops = timer.ops;
+  core::give_record(slot, *core, timer);
+  ops->destroy(signal, DropCause::kGone);
+  core->release(signal);
+  return true;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,40 @@
+// What few actors have: made when first needed, from the core's pool. Owner only.
+#pragma once
+
+#include "core/core.hpp"
+
+namespace bulkhead::core {
+
+/// A timer that delivers a message. Its memory is never unmapped, so that a stale TimerRef can be
+/// looked up; it belongs to the actor that started it, and is touched by that actor's core only.
+struct SendTimer : Timer {
+  std::uint32_t generation;
+  std::uint32_t index;
+  Pid to;
+  Pid owner;
+  Signal* signal;
+  const SignalOps* ops;
+  SendTimer* next_of_owner;  // also: next free
+  SendTimer* previous_of_owner;
+};
+
+struct Extras {
+  SendTimer* timers = nullptr;
+  std::uint32_t timer_count = 0;
+};
+
+static_assert(sizeof(Extras) <= kSmallestBlock);
+
+/// Makes them if need be. Throws std::bad_alloc.
+[[nodiscard]] Extras& extras_of(Slot& slot, Core& core);
+/// Ends an actor's timers and gives its extras back.
+void discard_extras(Slot& slot, Core& core) noexcept;
+/// A timer's message goes to its receiver.
+void fire_send_timer(Core& core, SendTimer& timer) noexcept;
+/// Gives a core's free records back to the process.
+void give_free_timers(Core& core) noexcept;
+/// Timers leave their core's wheel, and join the next one's.
+void unfile_timers(Slot& slot, Core& from) noexcept;
+void file_timers(Slot& slot, Core& to) noexcept;
+
+}  // namespace bulkhead::core

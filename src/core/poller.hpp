@@ -1,0 +1,51 @@
+// A core's poller: an epoll instance, and an event counter by which other threads wake the core from
+// it. Owner only, but for wake().
+#pragma once
+
+#include <cstdint>
+
+#include "machine/clock.hpp"
+
+namespace bulkhead::core {
+
+/// What is told of a descriptor's readiness. Its memory is never unmapped while descriptors are
+/// registered anywhere; see net/descriptor.hpp.
+struct ReadySink {
+  void (*ready)(ReadySink* sink, std::uint32_t events) = nullptr;
+};
+
+class Poller {
+ public:
+  Poller() = default;
+  Poller(const Poller&) = delete;
+  Poller& operator=(const Poller&) = delete;
+  ~Poller() { close(); }
+
+  /// Throws std::system_error when descriptors have run out.
+  void open();
+  void close() noexcept;
+
+  /// Registers a descriptor, edge-triggered, for reading and writing. Returns an errno, 0 when done.
+  [[nodiscard]] int add(int fd, ReadySink* sink) noexcept;
+  void remove(int fd) noexcept;
+
+  /// Waits until something is ready or `timeout` has passed (0: looks only; kNever: no limit), and
+  /// tells the sinks. Returns how many were told.
+  int wait(machine::Nanoseconds timeout) noexcept;
+
+  /// Any thread: ends the owner's wait.
+  void wake() noexcept;
+
+  /// How many descriptors are registered.
+  [[nodiscard]] std::uint32_t watched() const noexcept { return watched_; }
+  [[nodiscard]] int epoll_fd() const noexcept { return epoll_; }
+
+ private:
+  static constexpr int kBatch = 256;
+
+  int epoll_ = -1;
+  int event_ = -1;
+  std::uint32_t watched_ = 0;
+};
+
+}  // namespace bulkhead::core

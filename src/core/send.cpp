@@ -1,0 +1,209 @@
+// The way of a message from its sender to the receiver's queue. See slot.hpp for the order argument.
+#include <new>
+
+#include "base/check.hpp"
+#include "core/core.hpp"
+#include "core/domain.hpp"
+#include "core/guest.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+// In a bounded mailbox each message holds one place from here until it is taken to be handled.
+bool reserve_place(Slot& slot, std::uint32_t bound) noexcept {
+  if (slot.mail.fetch_add(1, std::memory_order_relaxed) < bound) return true;
+  slot.mail.fetch_sub(1, std::memory_order_relaxed);
+  return false;
+}
+
+Signal* make_signal(Core* core, std::uint8_t size_class, std::size_t bytes) {
+  void* memory = nullptr;
+  std::uint16_t pool = kHeapPool;
+  if (core == nullptr || size_class == memory::kHeapClass) {
+    memory = memory::take_from_heap(bytes);
+    size_class = memory::kHeapClass;
+  } else {
+    pool = core->index;
+    memory = core->pool.take(size_class);
+  }
+  auto* signal = static_cast<Signal*>(memory);
+  signal->pool = pool;
+  signal->size_class = size_class;
+  return signal;
+}
+
+void notify(Slot& slot) noexcept {
+  // Whoever holds the right may read home: it changes only under the right.
+  core_at(slot.home.load(std::memory_order_acquire))->notify_remote(slot);
+}
+
+[[gnu::noinline]] void commit_from_outside(Slot& slot, Pid to, Signal* signal) noexcept {
+  Core* home = core_at(slot.home.load(std::memory_order_acquire));
+  Domain* domain = home != nullptr ? home->domain.load(std::memory_order_acquire) : nullptr;
+  if (domain == nullptr || !domain->gate.enter()) {
+    if (domain != nullptr) domain->refused_outside(to, signal->ops->name, DropCause::kStopped);
+    signal->ops->destroy(signal, DropCause::kStopped);
+    release_anywhere(signal);
+    return;
+  }
+  domain->outside.sent.fetch_add(1, std::memory_order_release);  // [pair domain.quiescent]
+  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
+  domain->gate.leave();
+}
+
+// The part of prepare that looks at the receiver and makes the signal.
+Admission admit(Core* core, Slot* slot, Pid to, std::uint32_t bound, std::size_t bytes,
+                std::uint8_t size_class) noexcept {
+  if (bound != 0 && !reserve_place(*slot, bound)) [[unlikely]] return {nullptr, Delivery::kFull};
+  try {
+    Signal* signal = make_signal(core, size_class, bytes);
+    signal->generation = to.generation();
+    signal->flags = bound != 0 ? Signal::kBounded : std::uint8_t{0};
+    return {signal, Delivery::kQueued};
+  } catch (const std::bad_alloc&) {
+    if (bound != 0) slot->mail.fetch_sub(1, std::memory_order_relaxed);
+    return {nullptr, Delivery::kNoMemory};
+  }
+}
+
+bool lives(const Slot* slot, Pid pid) noexcept {
+  return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == pid.generation();
+}
+
+DropCause cause_of(Delivery why) noexcept {
+  switch (why) {
+    case Delivery::kFull:
+      return DropCause::kFull;
+    case Delivery::kStopped:
+      return DropCause::kStopped;
+    case Delivery::kNoMemory:
+      return DropCause::kNoMemory;
+    case Delivery::kQueued:
+    case Delivery::kGone:
+      break;
+  }
+  return DropCause::kGone;
+}
+
+}  // namespace
+
+Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
+  Core* core = Core::current();
+  if (core != nullptr && size_class != memory::kHeapClass && core->should_give_way(size_class))
+      [[unlikely]] {
+    // Let the receivers run, so that the memory is used again while it is in the cache, and does not
+    // grow with the length of a burst.
+    Core::yield();
+    core = Core::current();
+  }
+  Slot* slot = Slab::find(to.index());
+  if (!lives(slot, to)) [[unlikely]] return {nullptr, Delivery::kGone};
+  return admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
+}
+
+Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
+  Slot* slot = Slab::find(to.index());
+  if (!lives(slot, to)) return {nullptr, Delivery::kGone};
+  return admit(Core::current(), slot, to, 0, bytes, size_class);
+}
+
+Signal* prepare_later(std::size_t bytes, std::uint8_t size_class) {
+  return make_signal(Core::current(), size_class, bytes);
+}
+
+void withdraw_later(Signal* signal) noexcept { release_anywhere(signal); }
+
+Delivery admit_later(Pid to, Signal* signal) noexcept {
+  Slot* slot = Slab::find(to.index());
+  if (!lives(slot, to)) return Delivery::kGone;
+  const std::uint32_t bound = slot->mail_bound.load(std::memory_order_relaxed);
+  if (bound != 0 && !reserve_place(*slot, bound)) return Delivery::kFull;
+  signal->generation = to.generation();
+  signal->flags = bound != 0 ? Signal::kBounded : std::uint8_t{0};
+  return Delivery::kQueued;
+}
+
+void count_refused(Pid to, Delivery why, std::string_view message) noexcept {
+  const DropCause cause = cause_of(why);
+  const auto place = static_cast<std::size_t>(cause);
+  if (Core* core = Core::current(); core != nullptr) {
+    core->domain.load(std::memory_order_relaxed)->dead_letter(to, message, cause);
+    core->counts.dropped[place].raise();
+    core->counts.refused.raise();
+    return;
+  }
+  // A thread outside: the runtime that the receiver lived in counts.
+  Slot* slot = Slab::find(to.index());
+  Core* home = slot != nullptr ? core_at(slot->home.load(std::memory_order_acquire)) : nullptr;
+  Domain* domain = home != nullptr ? home->domain.load(std::memory_order_acquire) : nullptr;
+  if (domain != nullptr) domain->refused_outside(to, message, cause);
+}
+
+void release_in_hand(Signal* signal) noexcept {
+  Core* core = Core::current();
+  core->stack->in_hand = nullptr;
+  core->release(signal);
+}
+
+void withdraw(Pid to, Signal* signal) noexcept {
+  if ((signal->flags & Signal::kBounded) != 0) {
+    Slab::at(to.index()).mail.fetch_sub(1, std::memory_order_relaxed);
+  }
+  release_anywhere(signal);
+}
+
+void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
+  signal->ops = ops;
+  Slot& slot = Slab::at(to.index());
+  Core* core = Core::current();
+  if (core == nullptr) [[unlikely]] {
+    commit_from_outside(slot, to, signal);
+    return;
+  }
+  const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
+  if (home == core->index) [[likely]] {
+    core->counts.sent.raise();
+    if (slot.inbox.has_mail()) [[unlikely]] core->take_in(slot, slot.inbox.take());
+    if (slot.generation.load(std::memory_order_relaxed) != to.generation()) [[unlikely]] {
+      core->drop(signal, to, DropCause::kGone);
+      return;
+    }
+    slot.append(signal);
+    if (slot.turn == Turn::kIdle) core->make_ready(slot);
+    return;
+  }
+  if (core_at(home)->domain.load(std::memory_order_relaxed) !=
+      core->domain.load(std::memory_order_relaxed)) [[unlikely]] {
+    commit_from_outside(slot, to, signal);
+    return;
+  }
+  core->counts.sent.raise();
+  if (slot.wanted_by.load(std::memory_order_relaxed) != core->index && !core->solo) {
+    slot.wanted_by.store(core->index, std::memory_order_relaxed);
+  }
+  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
+}
+
+void wake(Slot& slot) noexcept {
+  const std::uint16_t home = slot.home.load(std::memory_order_acquire);
+  if (home == kGuestHome) {
+    unpark_guest(slot);
+    return;
+  }
+  Core* core = Core::current();
+  if (core != nullptr && home == core->index) {
+    core->resume_later(slot);
+    return;
+  }
+  // The actor is parked, or about to be, until this signal arrives: it is this wait's only one, and
+  // its domain does not stop before.
+  Domain* domain = core_at(home)->domain.load(std::memory_order_acquire);
+  const bool outside = core == nullptr || core->domain.load(std::memory_order_relaxed) != domain;
+  if (outside) domain->gate.visit();
+  if (slot.inbox.push_remote(&slot.resume) == sync::Pushed::kMustNotify) notify(slot);
+  if (outside) domain->gate.leave();
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,90 @@
+#include "core/slab.hpp"
+
+#include <new>
+
+#include "base/check.hpp"
+#include "memory/pages.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+constexpr std::size_t kRangeBytes = (kMaxSlots * sizeof(Slot) + memory::kHugePageBytes - 1) /
+                                    memory::kHugePageBytes * memory::kHugePageBytes;
+}
+
+Slot* Slab::base_ = nullptr;
+RealSync::atomic<std::uint32_t> Slab::used_{0};
+
+Slab& Slab::process() {
+  static Slab* slab = [] {
+    auto* made = new Slab;  // never destroyed: pids outlive main
+    base_ = static_cast<Slot*>(memory::reserve_aligned(kRangeBytes, memory::kHugePageBytes));
+    return made;
+  }();
+  return *slab;
+}
+
+Slot* Slab::take(std::size_t wanted) noexcept {
+  sync::Guard guard(lock_);
+  Slot* chain = nullptr;
+  for (; wanted > 0; --wanted) {
+    Slot* slot = take_free();
+    if (slot == nullptr) slot = take_fresh();
+    if (slot == nullptr) break;
+    slot->next_free = chain;
+    chain = slot;
+  }
+  return chain;
+}
+
+// The first free slot that nobody is pushing into right now.
+Slot* Slab::take_free() noexcept {
+  for (Slot** link = &free_; *link != nullptr; link = &(*link)->next_free) {
+    Slot* slot = *link;
+    if (!slot->inbox.claim_right()) continue;
+    *link = slot->next_free;
+    slot->home.store(kNoCore, std::memory_order_relaxed);  // its last home no longer looks at it
+    return slot;
+  }
+  return nullptr;
+}
+
+Slot* Slab::take_fresh() noexcept {
+  const std::uint32_t index = used_.load(std::memory_order_relaxed);
+  if (index == kMaxSlots) return nullptr;
+  if (index == committed_ && !commit_more()) return nullptr;
+  Slot* slot = base_ + index;  // memory fresh from the kernel is a vacant slot
+  slot->generation.store(1, std::memory_order_relaxed);
+  slot->home.store(kNoCore, std::memory_order_relaxed);
+  BULKHEAD_CHECK(slot->inbox.claim_right(), "a fresh slot is quiet");
+  used_.store(index + 1, std::memory_order_release);
+  return slot;
+}
+
+void Slab::give(Slot* chain) noexcept {
+  sync::Guard guard(lock_);
+  while (chain != nullptr) {
+    Slot* next = chain->next_free;
+    chain->next_free = free_;
+    free_ = chain;
+    chain = next;
+  }
+}
+
+bool Slab::commit_more() noexcept {
+  constexpr std::size_t kStep = memory::kHugePageBytes;
+  // Whole slots below the end of what is committed.
+  const std::size_t bytes = (committed_ * sizeof(Slot) + kStep - 1) / kStep * kStep;
+  if (bytes == kRangeBytes) return false;
+  try {
+    auto* begin = reinterpret_cast<std::byte*>(base_) + bytes;
+    memory::commit(begin, kStep);
+    memory::prefer_huge_pages(begin, kStep);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  committed_ = (bytes + kStep) / sizeof(Slot);
+  return true;
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,56 @@
+// The slab: all slots of the process, in one reserved range of addresses, committed as needed, never
+// moved, never unmapped. So a pid can be looked up by any thread at any time without a lock.
+//
+// Slots are taken and given in batches: from and to a core's own list (core.hpp), or one at a time by
+// outside threads. A slot in the slab's list is vacant and still has its home (slot.hpp, S5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/slot.hpp"
+#include "sync/mutex.hpp"
+
+namespace bulkhead::core {
+
+inline constexpr std::size_t kMaxSlots = (std::size_t{1} << 24) - 1;
+
+class Slab {
+ public:
+  static Slab& process();
+
+  /// The slot that a pid names, whatever its generation; null when no such slot was ever used.
+  /// Any thread.
+  [[nodiscard]] static Slot* find(std::uint32_t index) noexcept {
+    return index < used_.load(std::memory_order_relaxed) ? base_ + index : nullptr;
+  }
+  /// The slot of a pid that is known to have been made here. Any thread.
+  [[nodiscard]] static Slot& at(std::uint32_t index) noexcept { return base_[index]; }
+  [[nodiscard]] static std::uint32_t index_of(const Slot& slot) noexcept {
+    return static_cast<std::uint32_t>(&slot - base_);
+  }
+  /// Slots below this index may be in use. Any thread.
+  [[nodiscard]] static std::uint32_t used() noexcept { return used_.load(std::memory_order_relaxed); }
+
+  /// Takes up to `wanted` vacant slots, chained by next_free; the caller holds the right of
+  /// notification of each. Null when the address range is used up or there is no memory.
+  [[nodiscard]] Slot* take(std::size_t wanted) noexcept;
+  /// Gives a chain of vacant slots back.
+  void give(Slot* chain) noexcept;
+
+ private:
+  Slab() = default;
+  bool commit_more() noexcept;
+
+  static Slot* base_;
+  static RealSync::atomic<std::uint32_t> used_;
+
+  sync::Mutex lock_;
+  Slot* take_free() noexcept;
+  Slot* take_fresh() noexcept;
+
+  Slot* free_ = nullptr;
+  std::size_t committed_ = 0;
+};
+
+}  // namespace bulkhead::core

@@ -1,0 +1,139 @@
+// A slot: what the runtime keeps of one actor. Three cache lines, in the slab (slab.hpp), which never
+// moves and is never unmapped, so that any thread may look at the first line at any time.
+//
+// Who touches what
+//  S1  The first line: any thread, as its parts say.
+//  S2  The other lines: the owner only, which is the core that `home` names; or, while an actor is
+//      being made, its maker. They change hands through the arrivals of the new core
+//      [pair arrivals.take], or through `home` itself [pair slot.home].
+//  S3  `home` changes only by a move: the owner claims the inbox's right of notification, makes the
+//      slot ready to be owned by the other core, stores `home`, and puts the slot among the other
+//      core's arrivals. Between the last two steps the other core may already append to the queue:
+//      it owns the slot from the moment that it can see `home`.
+//  S4  `generation` grows when an actor ends. A vacant slot has the generation that its next actor will
+//      have; no pid carries it before that actor is made. A pid of another generation is dead. A slot
+//      whose generation is spent is never used again.
+//  S5  A vacant slot still has a home, whose core drops what stragglers push into it. Who wants to use
+//      it for another core claims its right of notification first, as for a move.
+//
+// Order (A7). Signals from actor S to actor R are handled in the order sent, wherever both are and
+// however they move. S sends either into R's inbox (R's home is not S's core) or, as R's owner, onto
+// R's queue, and the latter only after it has emptied the inbox into the queue. Take two sends, m1
+// before m2:
+//   - both into the inbox: the inbox is in order of push, and take/settle keep it (I4);
+//   - both onto the queue: a plain FIFO;
+//   - m1 into the inbox, m2 onto the queue: R's home became S's core in between. S's push of m1
+//     happened before S's own move or R's (each goes through arrivals), so the check before m2's
+//     append sees m1, or it has been taken already and is in the queue;
+//   - m1 onto the queue, m2 into the inbox: m1 is in the queue that moves along with R, and whoever
+//     takes m2 from the inbox appends it behind.
+// No counter, no forwarding, no queue per pair of cores. Checked by handover_model.cpp and by
+// tests/stress.
+#pragma once
+
+#include <cstdint>
+
+#include "bulkhead/actor_class.hpp"
+#include "bulkhead/pid.hpp"
+#include "bulkhead/signal.hpp"
+#include "core/timer.hpp"
+#include "machine/stack.hpp"
+#include "sync/atomic.hpp"
+#include "sync/inbox.hpp"
+#include "sync/wait_word.hpp"
+
+namespace bulkhead::core {
+
+using sync::RealSync;
+
+inline constexpr std::uint16_t kNoCore = 0xffff;
+/// The home of a slot that an outside thread waits with (guest.hpp).
+inline constexpr std::uint16_t kGuestHome = 0xfffe;
+inline constexpr std::uint16_t kHeapPool = 0xffff;
+
+/// Where an actor is in its turn. Owner.
+///
+/// | state   | meaning                                       | next                                 |
+/// |---------|-----------------------------------------------|--------------------------------------|
+/// | Vacant  | no actor                                      | Ready (spawn)                        |
+/// | Idle    | waits for messages, its stack given back      | Ready (message, timeout), Vacant     |
+/// | Ready   | in its core's ready queue, or on its way      | Running                              |
+/// | Running | a handler runs                                | Idle, Ready, Parked, Vacant          |
+/// | Parked  | blocked in mid-handler, holds a stack         | Ready (resume), Vacant               |
+enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kParked };
+
+/// What few actors have; made when first needed. Owner.
+struct Extras;
+
+struct alignas(64) Slot {
+  // --- any thread -----------------------------------------------------------------------------
+  sync::Inbox<RealSync, Signal> inbox;
+  sync::WaitWord<RealSync> wait;
+  RealSync::atomic<std::uint32_t> generation;
+  RealSync::atomic<std::uint16_t> home;
+  RealSync::atomic<std::uint16_t> wanted_by;  // a core that asks it over; a hint [no pair]
+  RealSync::atomic<std::uint32_t> mail;       // messages in a bounded mailbox
+  RealSync::atomic<std::uint32_t> mail_bound; // 0: not bounded
+  Slot* next_arrival;                         // the holder of the inbox's right of notification
+  Signal resume;                              // pushed by who has claimed `wait`
+
+  // --- owner ----------------------------------------------------------------------------------
+  Signal* oldest;                             // the queue
+  Signal* newest;
+  void* state;
+  const ActorClass* kind;
+  machine::Stack* stack;                      // while parked
+  Extras* extras;
+  Pid parent;
+  std::uint32_t length;                       // of the queue
+  std::uint16_t flags;
+  Turn turn;
+  std::uint8_t stack_class;                   // that it runs on
+
+  Timer timeout;                              // the receive timeout
+  Timer* wait_timer;                          // of the wait that it is parked in
+  Slot* next_free;                            // in a list of vacant slots
+  std::uint64_t handled;                      // messages
+  std::uint32_t moved_at;                     // low bits of `handled` at the last move
+  std::uint16_t state_pool;                   // whose memory the state is
+  std::uint8_t state_class;
+
+  static constexpr std::uint16_t kPinned = 1;         // never moves
+  static constexpr std::uint16_t kStopAsked = 2;      // ends after this handler
+  static constexpr std::uint16_t kUnwind = 4;         // ends at its next wait or activation
+  static constexpr std::uint16_t kStartPending = 8;   // `started` has not returned yet
+  static constexpr std::uint16_t kEnding = 16;        // its exit is being carried out
+  static constexpr std::uint16_t kTimeoutArmed = 32;  // the countdown runs
+  static constexpr std::uint16_t kTimeoutDue = 64;    // it has passed, the handler has not returned
+  static constexpr std::uint16_t kTimeoutOver = 128;  // the handler has returned
+  static constexpr std::uint16_t kSolo = 256;         // has its core to itself
+  static constexpr std::uint16_t kMoving = 512;       // handed over, not yet adopted
+
+  [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
+  void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }
+  void clear(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags & ~flag); }
+
+  /// Owner: appends one signal.
+  void append(Signal* signal) noexcept {
+    signal->next = nullptr;
+    if (oldest == nullptr) {
+      oldest = signal;
+    } else {
+      newest->next = signal;
+    }
+    newest = signal;
+    ++length;
+  }
+
+  /// Owner. The queue is not empty.
+  [[nodiscard]] Signal* pop() noexcept {
+    Signal* signal = oldest;
+    oldest = signal->next;
+    --length;
+    return signal;
+  }
+};
+
+static_assert(sizeof(Slot) == 192, "a slot is three cache lines");
+
+}  // namespace bulkhead::core

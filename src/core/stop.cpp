@@ -1,0 +1,70 @@
+// How a core ends its actors when its domain stops, and what is left to do after its thread has left.
+#include "base/check.hpp"
+#include "core/core.hpp"
+#include "core/domain.hpp"
+#include "core/extras.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+// Ready ones find the mark when they have their turn; blocked ones are unwound from their wait. An
+// actor that arrives later is ended by another call (see adopt).
+void Core::end_all_actors() {
+  unwound_ = true;
+  const std::uint32_t used = Slab::used();
+  for (std::uint32_t i = 0; i < used; ++i) {
+    Slot& slot = Slab::at(i);
+    if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
+    if (slot.has(Slot::kMoving)) continue;
+    switch (slot.turn) {
+      case Turn::kVacant:
+        break;
+      case Turn::kIdle:
+        slot.set(Slot::kUnwind);
+        make_ready(slot);
+        break;
+      case Turn::kReady:
+      case Turn::kRunning:
+        slot.set(Slot::kUnwind);
+        break;
+      case Turn::kParked:
+        slot.set(Slot::kUnwind);
+        // When somebody else has claimed its wait, its resume is on the way.
+        if (slot.wait.claim_any()) resume_later(slot);
+        break;
+    }
+  }
+}
+
+bool Core::sweep_arrivals() {
+  BULKHEAD_CHECK(current() == nullptr, "a domain is stopped from outside");
+  become_current();
+  bool found = false;
+  while (!arrivals.empty()) {
+    found = true;
+    take_arrivals();
+  }
+  BULKHEAD_CHECK(ready.empty() && timers.size() == 0, "nothing runs after the last actor's end");
+  flush_all_outgoing();
+  resign();
+  return found;
+}
+
+void Core::sweep_memory() noexcept {
+  become_current();
+  if (spare_ != nullptr) stacks.give(spare_);
+  spare_ = nullptr;
+  give_free_timers(*this);
+  give_surplus_slots();
+  pool.collect_returned();
+  pool.trim(0);
+  pool_chunks.store(pool.chunks(), std::memory_order_relaxed);
+  stacks.drain();
+  ready.shrink();
+  unwound_ = false;
+  load.store(0, std::memory_order_relaxed);
+  work_wanted_by.store(kNoCore, std::memory_order_relaxed);
+  resign();
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,162 @@
+#include "machine/stack.hpp"
+
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.hpp"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
+
+namespace bulkhead::machine {
+
+namespace {
+
+constexpr std::size_t kSlabBytes = std::size_t{16} << 20;
+constexpr std::size_t kMaxStacksPerSlab = 128;
+
+std::size_t stride(std::uint8_t size_class) { return kGuardBytes + (kMinStackBytes << size_class); }
+
+Stack* record_of(std::byte* end) { return reinterpret_cast<Stack*>(end - sizeof(Stack)); }
+
+[[noreturn]] void refuse(const char* step, int error) {
+  std::string text = "bulkhead: no memory for another stack: ";
+  text += step;
+  text += ": ";
+  text += std::strerror(error);
+  text +=
+      ". If many actors are blocked at once, raise vm.max_map_count (sysctl) on kernels before 6.13, "
+      "and the limit of the address space (ulimit -v) or of the container's memory.";
+  throw std::runtime_error(text);
+}
+
+// Some kernels and emulators answer 0 to advice that they do not know, so look at the effect: the
+// kernel must refuse to read from a guarded page.
+bool guards_by_advice() {
+  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED) return false;
+  bool works = false;
+  int ends[2];
+  if (madvise(memory, page, MADV_GUARD_INSTALL) == 0 && pipe(ends) == 0) {
+    works = write(ends[1], memory, 1) < 0 && errno == EFAULT;
+    close(ends[0]);
+    close(ends[1]);
+  }
+  munmap(memory, page);
+  return works;
+}
+
+}  // namespace
+
+std::uint8_t stack_class(std::size_t bytes) noexcept {
+  const std::size_t units = (bytes + kMinStackBytes - 1) / kMinStackBytes;
+  return static_cast<std::uint8_t>(std::bit_width(units == 0 ? 0 : units - 1));
+}
+
+GuardKind supported_guard() {
+  static const GuardKind kind = guards_by_advice() ? GuardKind::kMadvise : GuardKind::kMprotect;
+  return kind;
+}
+
+StackStore& StackStore::process() {
+  static StackStore* store = new StackStore(supported_guard());  // never destroyed: stacks outlive main
+  return *store;
+}
+
+StackStore::~StackStore() {
+  for (Slab* slab : slabs_) {
+    while (slab != nullptr) {
+      Slab* older = slab->older;
+      munmap(slab->begin, static_cast<std::size_t>(slab->end - slab->begin));
+      delete slab;
+      slab = older;
+    }
+  }
+}
+
+Stack* StackStore::take(std::uint8_t size_class) {
+  BULKHEAD_CHECK(size_class < kClasses, "a stack of this size does not exist");
+  sync::Guard guard(lock_);
+  Stack* stack = free_[size_class];
+  if (stack == nullptr) return carve(size_class);
+  free_[size_class] = stack->next;
+  return stack;
+}
+
+void StackStore::give(Stack* chain) noexcept {
+  while (chain != nullptr) {
+    Stack* next = chain->next;
+    // Keep the page of the record, give back the rest.
+    auto end = reinterpret_cast<std::uintptr_t>(chain) & ~std::uintptr_t{4095};
+    auto begin = reinterpret_cast<std::uintptr_t>(chain->bottom);
+    if (end > begin) madvise(chain->bottom, end - begin, MADV_DONTNEED);
+    sync::Guard guard(lock_);
+    chain->next = free_[chain->size_class];
+    free_[chain->size_class] = chain;
+    chain = next;
+  }
+}
+
+std::size_t StackStore::reserved_bytes() const noexcept {
+  sync::Guard guard(lock_);
+  return reserved_;
+}
+
+Stack* StackStore::carve(std::uint8_t size_class) {
+  Slab* slab = slabs_[size_class];
+  if (slab == nullptr || slab->fresh == slab->end) slab = reserve(size_class);
+  std::byte* begin = slab->fresh;
+  install_guard(begin);
+  slab->fresh += stride(size_class);
+  Stack* stack = new (record_of(slab->fresh)) Stack;
+  stack->bottom = begin + kGuardBytes;
+  stack->size_class = size_class;
+  return stack;
+}
+
+StackStore::Slab* StackStore::reserve(std::uint8_t size_class) {
+  std::size_t count = kSlabBytes / stride(size_class);
+  if (count == 0) count = 1;
+  if (count > kMaxStacksPerSlab) count = kMaxStacksPerSlab;
+  const std::size_t bytes = count * stride(size_class);
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED) refuse("mmap", errno);
+  madvise(memory, bytes, MADV_NOHUGEPAGE);
+  auto* begin = static_cast<std::byte*>(memory);
+  slabs_[size_class] = new Slab{slabs_[size_class], begin, begin, begin + bytes};
+  reserved_ += bytes;
+  return slabs_[size_class];
+}
+
+void StackStore::install_guard(std::byte* guard) {
+  const int result = guard_ == GuardKind::kMadvise
+                         ? madvise(guard, kGuardBytes, MADV_GUARD_INSTALL)
+                         : mprotect(guard, kGuardBytes, PROT_NONE);
+  if (result != 0) refuse("guard region", errno);
+}
+
+void StackPool::trim(std::uint32_t keep) noexcept {
+  for (std::size_t size_class = 0; size_class < StackStore::kClasses; ++size_class) {
+    Stack* surplus = nullptr;
+    while (held_[size_class] > keep) {
+      Stack* stack = free_[size_class];
+      free_[size_class] = stack->next;
+      --held_[size_class];
+      stack->next = surplus;
+      surplus = stack;
+    }
+    StackStore::process().give(surplus);
+  }
+}
+
+}  // namespace bulkhead::machine

@@ -1,0 +1,144 @@
+// Stacks: reserved in slabs, each above a guard region, recycled newest first.
+//
+// From low to high addresses, a stack of `size` bytes is
+//     [ guard region, kGuardBytes ][ ... usable ... ][ Stack record ]
+//                                  |<---------- size ------------->|
+// The record lies at the top, out of the way of an overflow, which runs into the guard.
+//
+// Guards are made by MADV_GUARD_INSTALL where the kernel really has it (6.13 and newer): it splits no
+// mapping, so that a million guarded stacks fit in a process; else by mprotect, which does, so that
+// vm.max_map_count limits their number to about half of it.
+//
+// Threads: a StackPool belongs to one core. The StackStore behind it is shared and locked.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "machine/switch.hpp"
+#include "sync/mutex.hpp"
+
+namespace bulkhead::core {
+class Core;
+struct Slot;
+}  // namespace bulkhead::core
+namespace bulkhead {
+struct Signal;
+struct SignalOps;
+}
+
+namespace bulkhead::machine {
+
+inline constexpr std::size_t kGuardBytes = 64 * 1024;
+inline constexpr std::size_t kMinStackBytes = 16 * 1024;
+inline constexpr std::size_t kMaxStackBytes = 1024 * 1024 * 1024;
+
+/// What the C++ runtime keeps per thread about exceptions in flight, and what is switched with a
+/// stack: an actor may block inside a catch block.
+struct ExceptionState {
+  void* caught = nullptr;
+  unsigned int uncaught = 0;
+};
+
+/// The record at the top of each stack. All of it belongs to the core that runs or holds the stack.
+struct alignas(64) Stack {
+  core::Core* core = nullptr;       // whose loop runs on this stack; set anew by who resumes it
+  Signal* in_hand = nullptr;        // the signal whose handler runs here, until it is released
+  const SignalOps* in_hand_ops = nullptr;  // the same, until its handler has returned
+  StackPointer saved = nullptr;     // where to go on, while the stack is left
+  Stack* next = nullptr;            // in a free list
+  ExceptionState exceptions;        // while the stack is left
+  std::uint8_t size_class = 0;      // the size is kMinStackBytes << size_class
+  void* sanitizer = nullptr;        // fiber of TSan, or fake stack of ASan while the stack is left
+  std::byte* bottom = nullptr;      // lowest usable byte
+  std::size_t thread_bytes = 0;     // the size, for a record that stands for a thread's own stack
+
+  [[nodiscard]] std::size_t size() const noexcept {
+    return thread_bytes != 0 ? thread_bytes : kMinStackBytes << size_class;
+  }
+  /// Where the first frame starts.
+  [[nodiscard]] StackPointer top() noexcept { return this; }
+};
+
+/// The smallest class of at least `bytes` bytes. `bytes` within the limits above.
+[[nodiscard]] std::uint8_t stack_class(std::size_t bytes) noexcept;
+
+enum class GuardKind : std::uint8_t { kMadvise, kMprotect };
+
+/// Which kind this kernel supports, found out by trying it, once.
+[[nodiscard]] GuardKind supported_guard();
+
+/// The process's stacks: those that no core holds. Any thread; locked inside.
+class StackStore {
+ public:
+  static constexpr std::size_t kClasses = 17;
+
+  /// At most one store per process in production; tests make their own.
+  explicit StackStore(GuardKind guard) noexcept : guard_(guard) {}
+  StackStore(const StackStore&) = delete;
+  StackStore& operator=(const StackStore&) = delete;
+  ~StackStore();
+
+  static StackStore& process();
+
+  /// A stack, its pages zero or as its last user left them. Throws std::runtime_error when the kernel
+  /// gives no more, and says which limit to raise.
+  [[nodiscard]] Stack* take(std::uint8_t size_class);
+  /// Gives a chain back; its memory is returned to the kernel, its addresses are kept.
+  void give(Stack* chain) noexcept;
+
+  [[nodiscard]] std::size_t reserved_bytes() const noexcept;
+
+ private:
+  // A mapping that stacks of one class are carved from, lowest first.
+  struct Slab {
+    Slab* older;
+    std::byte* begin;
+    std::byte* fresh;
+    std::byte* end;
+  };
+
+  Stack* carve(std::uint8_t size_class);
+  Slab* reserve(std::uint8_t size_class);
+  void install_guard(std::byte* guard);
+
+  GuardKind guard_;
+  mutable sync::Mutex lock_;
+  Stack* free_[kClasses] = {};
+  Slab* slabs_[kClasses] = {};
+  std::size_t reserved_ = 0;
+};
+
+/// A core's own free stacks.
+class StackPool {
+ public:
+  StackPool() = default;
+  StackPool(const StackPool&) = delete;
+  StackPool& operator=(const StackPool&) = delete;
+  ~StackPool() { drain(); }
+
+  [[nodiscard]] Stack* take(std::uint8_t size_class) {
+    Stack* stack = free_[size_class];
+    if (stack == nullptr) [[unlikely]] return StackStore::process().take(size_class);
+    free_[size_class] = stack->next;
+    --held_[size_class];
+    return stack;
+  }
+
+  /// The stack may still be the one that runs: it is not touched again before the next take.
+  void give(Stack* stack) noexcept {
+    stack->next = free_[stack->size_class];
+    free_[stack->size_class] = stack;
+    ++held_[stack->size_class];
+  }
+
+  /// Hands all but `keep` stacks of each class back to the store. Not while a given stack runs.
+  void trim(std::uint32_t keep) noexcept;
+  void drain() noexcept { trim(0); }
+
+ private:
+  Stack* free_[StackStore::kClasses] = {};
+  std::uint32_t held_[StackStore::kClasses] = {};
+};
+
+}  // namespace bulkhead::machine

@@ -1,0 +1,34 @@
+#include "memory/pages.hpp"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <new>
+
+namespace bulkhead::memory {
+
+void* reserve_aligned(std::size_t bytes, std::size_t alignment) {
+  const std::size_t total = bytes + alignment;
+  void* memory =
+      mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) throw std::bad_alloc();
+  auto* begin = static_cast<std::byte*>(memory);
+  const std::size_t skipped = -reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
+  if (skipped > 0) munmap(begin, skipped);
+  munmap(begin + skipped + bytes, total - skipped - bytes);
+  return begin + skipped;
+}
+
+void commit(void* begin, std::size_t bytes) {
+  if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+}
+
+void prefer_huge_pages(void* begin, std::size_t bytes) noexcept {
+  madvise(begin, bytes, MADV_HUGEPAGE);
+}
+
+void discard(void* begin, std::size_t bytes) noexcept { madvise(begin, bytes, MADV_DONTNEED); }
+
+void release(void* begin, std::size_t bytes) noexcept { munmap(begin, bytes); }
+
+}  // namespace bulkhead::memory

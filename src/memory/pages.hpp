@@ -1,0 +1,44 @@
+// Memory from the kernel: address ranges that are reserved at once and committed as needed, and
+// chunks for the pools, placed on a memory node where the machine has several.
+#pragma once
+
+#include <cstddef>
+
+namespace bulkhead::memory {
+
+inline constexpr int kAnyNode = -1;
+inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
+
+/// Where memory should lie. The policy is an interface so that it can be tested on a machine with
+/// one node.
+class NodePolicy {
+ public:
+  NodePolicy() = default;
+  NodePolicy(const NodePolicy&) = delete;
+  NodePolicy& operator=(const NodePolicy&) = delete;
+  virtual ~NodePolicy() = default;
+
+  /// How many memory nodes there are; 1 when the machine does not tell.
+  [[nodiscard]] virtual int nodes() const = 0;
+  /// The node of a CPU, 0 .. nodes() - 1, or kAnyNode.
+  [[nodiscard]] virtual int node_of_cpu(int cpu) const = 0;
+  /// Asks that pages of this range be taken from `node` when they are first touched.
+  virtual void place(void* begin, std::size_t bytes, int node) const = 0;
+
+  /// What this machine has: libnuma where it is present, one node otherwise.
+  static const NodePolicy& machine();
+};
+
+/// Reserves address space without memory, aligned to `alignment` (a power of two, at least a page).
+/// Throws std::bad_alloc.
+[[nodiscard]] void* reserve_aligned(std::size_t bytes, std::size_t alignment);
+/// Makes reserved pages usable; they read as zero. Throws std::bad_alloc.
+void commit(void* begin, std::size_t bytes);
+/// Asks for huge pages: a burst then costs one fault per 2 MiB instead of 512.
+void prefer_huge_pages(void* begin, std::size_t bytes) noexcept;
+/// Returns the memory of committed pages to the kernel; they stay usable and read as zero.
+void discard(void* begin, std::size_t bytes) noexcept;
+/// Gives reserved address space up.
+void release(void* begin, std::size_t bytes) noexcept;
+
+}  // namespace bulkhead::memory

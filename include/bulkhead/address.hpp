@@ -1,6 +1,8 @@
 /// Address: where messages for one actor are sent, typed by the actor's class.
 #pragma once
 
+#include <cstdint>
+#include <cstring>
 #include <new>
 #include <type_traits>
 #include <utility>
@@ -38,6 +40,11 @@ template <class P>
 /// Sends, or leaves `message` as it is.
 template <class M>
 [[nodiscard]] Delivery try_tell(Pid to, M& message, const SignalOps* ops) {
+  if constexpr (std::is_trivially_copyable_v<M> && sizeof(M) <= 16 && alignof(M) <= 8) {
+    std::uint64_t words[2] = {0, 0};
+    std::memcpy(words, &message, sizeof(M));
+    return core::send_words(to, ops, words[0], words[1]);
+  }
   core::Admission admission = prepare<M>(to);
   if (admission.signal == nullptr) [[unlikely]] return admission.why;
   fill<M>(to, admission.signal, std::move(message));

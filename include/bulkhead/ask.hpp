@@ -70,6 +70,7 @@ class AskWait {
 [[nodiscard]] bool claim(const ReplyTo& to) noexcept;
 void wake_asker(const ReplyTo& to) noexcept;
 void fail_ask(const ReplyTo& to, AskError error) noexcept;
+void fail_claimed(const ReplyTo& to, AskError error) noexcept;
 /// A Reply was let go unused: fails the ask with kDied or kNoReply.
 void abandon_ask(const ReplyTo& to) noexcept;
 /// Counts a reply that came too late.
@@ -129,7 +130,16 @@ class Reply {
       return false;
     }
     auto* frame = static_cast<core::ReplyFrame<R>*>(to.frame);
-    new (&frame->value) R(std::move(value));
+    if constexpr (std::is_nothrow_move_constructible_v<R>) {
+      new (&frame->value) R(std::move(value));
+    } else {
+      try {
+        new (&frame->value) R(std::move(value));
+      } catch (...) {
+        core::fail_claimed(to, AskError::kDied);
+        throw;
+      }
+    }
     frame->outcome = core::AskFrame::Outcome::kAnswered;
     core::wake_asker(to);
     return true;

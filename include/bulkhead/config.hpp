@@ -20,7 +20,7 @@ struct ConfigError : std::invalid_argument {
 struct Config {
   /// Scheduler threads, 1 to 256. Default: the environment's BULKHEAD_CORES, else the CPUs that this
   /// process may use (affinity and control group's quota).
-  std::optional<std::size_t> cores;
+  std::optional<std::size_t> cores = {};
   /// Binds each core to a CPU while there are enough CPUs.
   bool bind_cores = true;
   /// How many actors may live at a time, 1 to 16,777,215. Address space, not memory, is reserved.
@@ -34,10 +34,10 @@ struct Config {
   bool share_work = true;
 
   /// Called on the core of an actor that has ended, after its state is gone. Must not block or throw.
-  std::function<void(const Death&)> on_death;
+  std::function<void(const Death&)> on_death = {};
   /// Called for each message that is dropped, on the thread that drops it, after it was counted.
   /// Must not block or throw.
-  std::function<void(const DeadLetter&)> on_dead_letter;
+  std::function<void(const DeadLetter&)> on_dead_letter = {};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static constexpr std::size_t kDefaultStackSize = 256 * 1024;

@@ -28,10 +28,14 @@ struct Types {};
 /// Looking into aggregates. For the checks of this library.
 namespace members {
 
-/// Not looked into: aggregates with more members than kMost, or, if a member cannot be made from
-/// `{}`, with more than kMostElements, each element of an array counted; with a base that is not
-/// empty; with a union of unnamed type; and those that say themselves what structured
-/// bindings find in them (std::tuple_size).
+/// Not looked into, and so kUnknown, are aggregates
+/// - of more than kMost members;
+/// - with a member that cannot be made from {} and more than kMostElements members in all, where
+///   each element of an array counts;
+/// - with a base that is not empty, or with an unnamed union;
+/// - with an rvalue reference that is not the first member, if g++ is the compiler;
+/// - that say themselves, by std::tuple_size, what structured bindings find in them.
+/// What is not standard C++, an unnamed struct or an array of no size in it, does not compile.
 inline constexpr std::size_t kMost = 32;
 inline constexpr std::size_t kMostElements = 64;
 
@@ -39,50 +43,66 @@ inline constexpr std::size_t kUnknown = ~std::size_t{0};
 
 // --- initialisers ---
 
+// These are never made, but a compiler may look into constexpr constructors that take them; so
+// their conversions have bodies.
+
 /// Converts to whatever a member of Whole wants, also to a reference, or to what cannot be moved.
+/// A constructor that takes anything is preferred to that: so a std::optional is made, too.
 template <class Whole>
 struct Anything {
   template <class T>
     requires(!std::is_same_v<T, Whole>)
-  operator T&() const& noexcept;
+  operator T&() const& noexcept { __builtin_unreachable(); }
   template <class T>
     requires(!std::is_same_v<T, Whole>)
-  operator T() const&& noexcept;
+  operator T() const&& noexcept { __builtin_unreachable(); }
 };
 
-/// Converts to a base of Whole.
+/// Converts to a T for which Wanted::is<T>() holds. A constructor that takes anything is as good,
+/// and that is ambiguous: so it is not looked into, which might be an error.
+template <class Wanted>
+struct Only {
+  template <class T>
+    requires(Wanted::template is<T>())
+  operator T() && noexcept { __builtin_unreachable(); }
+  template <class T>
+    requires(!Wanted::template is<T>())
+  operator T() && noexcept = delete;
+};
+
 template <class Whole>
 struct Base {
   template <class T>
-    requires(std::is_base_of_v<T, Whole> && !std::is_same_v<T, Whole>)
-  operator T() const noexcept;
+  static constexpr bool is() {
+    return std::is_base_of_v<T, Whole> && !std::is_same_v<T, Whole>;
+  }
 };
 
-/// Converts to a base of Whole that holds something.
 template <class Whole>
 struct FullBase {
   template <class T>
-    requires(std::is_base_of_v<T, Whole> && !std::is_same_v<T, Whole> && !std::is_empty_v<T>)
-  operator T() const noexcept;
+  static constexpr bool is() {
+    if constexpr (Base<Whole>::template is<T>()) {
+      return !std::is_empty_v<T>;
+    } else {
+      return false;
+    }
+  }
 };
 
-template <class T>
-constexpr bool is_unnamed_union() {
-  if constexpr (std::is_union_v<T>) {
-    constexpr std::string_view kName = type_name<T>();
-    return kName.find("<unnamed union") != kName.npos ||
-           kName.find("(unnamed union") != kName.npos ||
-           kName.find("(anonymous union") != kName.npos;
-  } else {
-    return false;
-  }
-}
-
-/// Converts to a union without a name, whose members a structured binding would find in the way.
+/// A structured binding would find the members of an unnamed union in its way.
 struct UnnamedUnion {
   template <class T>
-    requires(is_unnamed_union<T>())
-  operator T() const noexcept;
+  static constexpr bool is() {
+    if constexpr (std::is_union_v<T>) {
+      constexpr std::string_view kName = type_name<T>();
+      return kName.find("<unnamed union") != kName.npos ||
+             kName.find("(unnamed union") != kName.npos ||
+             kName.find("(anonymous union") != kName.npos;
+    } else {
+      return false;
+    }
+  }
 };
 
 template <class T, std::size_t>
@@ -165,26 +185,32 @@ constexpr bool takes_braces() {
 /// Whether one of the N members that {} fits takes X, but not {X}.
 template <class T, std::size_t N, class X>
 constexpr bool one_takes_bare() {
-#define BULKHEAD_BARE(n)                                                        \
-  if constexpr (N == n) {                                                       \
-    return false;                                                               \
-  } else if constexpr (requires {                                               \
-                         T{BULKHEAD_EACH_##n(BULKHEAD_BRACES), X{}};            \
-                         requires !requires {                                   \
-                           T{BULKHEAD_EACH_##n(BULKHEAD_BRACES), {X{}}};        \
-                         };                                                     \
-                       }) {                                                     \
-    return true;                                                                \
+#define BULKHEAD_BARE(n)                                                                       \
+  if constexpr (N == n) {                                                                      \
+    return false;                                                                              \
+  } else if constexpr (requires {                                                              \
+                         T{BULKHEAD_EACH_##n(BULKHEAD_BRACES), X{}};                           \
+                         requires !requires { T{BULKHEAD_EACH_##n(BULKHEAD_BRACES), {X{}}}; }; \
+                       }) {                                                                    \
+    return true;                                                                               \
   } else
   if constexpr (N == 0) {
     return false;
-  } else if constexpr (requires { T{X{}}; requires !requires { T{{X{}}}; }; }) {
+  } else if constexpr (requires {
+                         T{X{}};
+                         requires !requires { T{{X{}}}; };
+                       }) {
     return true;
   } else
     BULKHEAD_ALL(BULKHEAD_BARE)
   return false;
 #undef BULKHEAD_BARE
 }
+
+// To count a deprecated member is not to use it.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+#pragma GCC diagnostic ignored "-Wshadow"
 
 /// Gives each of the N members a name, and returns visit(Types<their types>, the members...).
 template <std::size_t N, class T, class Visit>
@@ -198,6 +224,8 @@ constexpr auto bind(T& whole, Visit visit) {
   return visit(Types<>{});
 #undef BULKHEAD_BIND
 }
+
+#pragma GCC diagnostic pop
 
 #undef BULKHEAD_BRACES
 #undef BULKHEAD_NAME
@@ -249,7 +277,7 @@ struct ByBraces {
   }
   /// Whether a member's own type is an unnamed union. A class whose first member is one takes what
   /// converts to it as well, but takes it in braces too.
-  static constexpr bool has_unnamed_union() { return one_takes_bare<T, N, UnnamedUnion>(); }
+  static constexpr bool has_unnamed_union() { return one_takes_bare<T, N, Only<UnnamedUnion>>(); }
 };
 
 // --- counting by conversions ---
@@ -263,9 +291,7 @@ constexpr bool takes(std::index_sequence<N...>) {
 /// Whether T takes conversions, then X, then conversions.
 template <class T, class X, std::size_t... Before, std::size_t... After>
 constexpr bool takes(std::index_sequence<Before...>, std::index_sequence<After...>) {
-  return requires {
-    T{Repeat<Anything<T>, Before>{}..., X{}, Repeat<Anything<T>, After>{}...};
-  };
+  return requires { T{Repeat<Anything<T>, Before>{}..., X{}, Repeat<Anything<T>, After>{}...}; };
 }
 
 /// Whether T takes conversions, then {Inside}, then conversions.
@@ -280,8 +306,8 @@ constexpr bool takes(std::index_sequence<Before...>, Types<Inside...>,
 template <std::size_t N>
 inline constexpr std::make_index_sequence<N> kTimes{};
 
-/// The most conversions that T takes, where the elements of arrays count. Fewer may not do, when the
-/// last member cannot be made from nothing.
+/// The most conversions that T takes, where the elements of arrays count. Fewer may not do, when
+/// the last member cannot be made from nothing.
 template <class T, std::size_t N = 1, bool Found = false>
 constexpr std::size_t most_conversions() {
   constexpr bool fits = takes<T>(kTimes<N>);
@@ -348,12 +374,17 @@ struct ByConversions {
   }
   template <std::size_t P, class X>
   static constexpr bool takes_bare() {
-    return fits<P, X>() && !takes<T>(kTimes<P>, Types<X>{}, kTimes<Count - P - 1>);
+    if constexpr (fits<P, X>()) {
+      return !takes<T>(kTimes<P>, Types<X>{}, kTimes<Count - P - 1>);
+    } else {
+      return false;
+    }
   }
   static constexpr bool has_unnamed_union() {
     return []<std::size_t... P>(std::index_sequence<P...>) {
-      return (takes_bare<P, UnnamedUnion>() || ...);
-    }(kTimes<Count>);
+      return (takes_bare<P, Only<UnnamedUnion>>() || ...);
+    }
+    (kTimes<Count>);
   }
 };
 
@@ -364,7 +395,7 @@ template <class T, class Lists, std::size_t P = 0>
 constexpr std::size_t bases() {
   if constexpr (P == Lists::kCount) {
     return P;
-  } else if constexpr (Lists::template fits<P, Base<T>>()) {
+  } else if constexpr (Lists::template fits<P, Only<Base<T>>>()) {
     return bases<T, Lists, P + 1>();
   } else {
     return P;
@@ -381,8 +412,8 @@ constexpr bool fits_any(std::index_sequence<P...>) {
 template <class T, class Lists, std::size_t Elements>
 constexpr std::size_t without_bases() {
   constexpr std::size_t kBases = bases<T, Lists>();
-  if constexpr (fits_any<FullBase<T>, Lists>(kTimes<kBases>) ||
-                Lists::has_unnamed_union() || Elements - kBases > kMost) {
+  if constexpr (fits_any<Only<FullBase<T>>, Lists>(kTimes<kBases>) || Lists::has_unnamed_union() ||
+                Elements - kBases > kMost) {
     return kUnknown;
   } else {
     return Elements - kBases;
@@ -398,8 +429,7 @@ constexpr std::size_t count() {
     constexpr std::size_t kBraces = most_braces<T>();
     if constexpr (kBraces > kMost) {
       return kUnknown;
-    } else if constexpr (takes_braces<T, kBraces>() &&
-                         !takes_braces<T, kBraces, Anything<T>>()) {
+    } else if constexpr (takes_braces<T, kBraces>() && !takes_braces<T, kBraces, Anything<T>>()) {
       return without_bases<T, ByBraces<T, kBraces>, kBraces>();
     } else {
       constexpr std::size_t kConversions = most_conversions<T>();
@@ -442,7 +472,8 @@ struct Example {
 template <std::size_t I>
 struct AddressOf {
   template <class List, class First, class... Rest>
-  constexpr const void* operator()(List list, const First& first, const Rest&... rest) const {
+  constexpr const volatile void* operator()(List list, const First& first,
+                                            const Rest&... rest) const {
     if constexpr (I == 0) {
       return __builtin_addressof(first);
     } else {
@@ -454,7 +485,7 @@ struct AddressOf {
 /// Stands for a member so that a compiler that prints it shows the member's name. It has none if
 /// there is a reference or a bit-field beside it: those have no address.
 struct Named {
-  const void* member;
+  const volatile void* member;
 };
 
 template <class T, std::size_t I>

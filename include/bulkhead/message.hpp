@@ -1,19 +1,19 @@
-/// What may be sent: the check, at compile time, that a message takes nothing of its sender's along.
+/// What may be sent: the check, at compile time, that a message keeps no hold on its sender.
 ///
 /// A message is a value, and belongs to whoever has it in hand. So it may own whatever it likes, by
 /// std::unique_ptr and by containers too, but it must not point into what its sender keeps: that
 /// would dangle when the sender ends, and be a data race before that. Refused are
 /// - pointers (but not those to functions, which live as long as the program), references, pointers
-///   to members, iterators, std::string_view, std::span and the other views of the standard library;
+///   to members, iterators, std::string_view, std::span, and other views of the standard library;
 /// - std::shared_ptr and std::weak_ptr to what is not const: both sides could write to it;
 /// - std::pmr containers: their memory comes from a resource of the sender's;
 /// - what cannot be moved, may throw when it is destroyed, or is aligned to more than 64 bytes.
 ///
 /// An aggregate is looked into member by member, an array element by element, and a template of the
-/// standard library is as good as the types it is made of: a std::map of std::string to std::span is
+/// standard library is as good as the types it is made of: a std::map of strings to spans is
 /// refused. What cannot be looked into is trusted: classes with constructors or private members,
-/// lambdas, std::function, std::any, unions, incomplete types, and the aggregates that are listed at
-/// members::kMost. For a type of one's own the last word is kSendable.
+/// lambdas, std::function, std::any, unions, types that are only declared, and the aggregates that
+/// members::kMost tells of. For a type of one's own, kSendable has the last word.
 #pragma once
 
 #include <cstddef>
@@ -34,14 +34,14 @@ struct Inspected {
 
 }  // namespace sendable
 
-/// Whether a T may be sent. Specialise it for a type of your own that is trusted wrongly, or refused
-/// wrongly; whoever holds one as a member is judged by that too:
+/// Whether a T may be sent. Specialise it for a type of your own that is trusted wrongly, or
+/// refused wrongly; whoever holds one as a member is judged by that too:
 ///
 ///     template <>
 ///     inline constexpr bool bulkhead::kSendable<Handle> = false;
 ///
-/// The declaration must come before the first use. Where it is not specialised, it converts to bool;
-/// in a requires clause, write Sendable<T>.
+/// The declaration must come before the first use. Where it is not specialised, it converts to
+/// bool; in a requires clause, write Sendable<T>.
 template <class T>
 inline constexpr sendable::Inspected<T> kSendable{};
 
@@ -60,7 +60,6 @@ enum class Fault : unsigned char {
   kStringView,
   kSpan,
   kReferenceWrapper,
-  kLock,
   kView,
   kIterator,
   kSharedMutable,
@@ -77,7 +76,7 @@ constexpr std::string_view spelled() noexcept {
 
 inline constexpr std::size_t kSpelledAt = spelled<int>().find("T = int") + 4;
 
-/// "vector" for "std::vector<int>", "span" for "std::ranges::v2::span<...", "" for what is not std.
+/// "vector" for "std::vector<int>" and "std::v2::vector<int>", and "" for what is not std.
 constexpr std::string_view std_template(std::string_view name) {
   constexpr std::string_view kStd = "std::";
   if (!name.starts_with(kStd)) return {};
@@ -103,8 +102,8 @@ inline constexpr Borrower kBorrowers[] = {
     {"basic_string_view", Fault::kStringView},
     {"span", Fault::kSpan},
     {"reference_wrapper", Fault::kReferenceWrapper},
-    {"unique_lock", Fault::kLock},
-    {"shared_lock", Fault::kLock},
+    {"unique_lock", Fault::kView},
+    {"shared_lock", Fault::kView},
     {"initializer_list", Fault::kView},
     {"mdspan", Fault::kView},
     {"ref_view", Fault::kView},
@@ -144,37 +143,41 @@ struct Arguments<Template<T, N>> {
 // --- what a type is, and what it is made of ---
 
 template <class T>
-inline constexpr bool kSpecialised =
-    !std::is_same_v<decltype(kSendable<T>), const Inspected<T>>;
+inline constexpr bool kSpecialised = !std::is_same_v<decltype(kSendable<T>), const Inspected<T>>;
 
 template <class T>
-inline constexpr bool kComplete = requires { sizeof(T); };
+inline constexpr bool kComplete = requires {
+  sizeof(T);
+};
+
+/// A class that holds nothing, such as most allocators, comparators and hash functions.
+template <class T>
+constexpr bool is_empty() {
+  if constexpr (kComplete<T>) {
+    return std::is_empty_v<T>;
+  } else {
+    return false;
+  }
+}
 
 template <class T>
-inline constexpr bool kCharacter = std::is_same_v<T, char> || std::is_same_v<T, wchar_t> ||
-                                   std::is_same_v<T, char8_t> || std::is_same_v<T, char16_t> ||
-                                   std::is_same_v<T, char32_t>;
+inline constexpr bool kCharacter =
+    std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
+    std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
 
 template <class T>
 constexpr Fault class_fault() {
   if constexpr (kSpecialised<T>) {
     return kSendable<T> ? Fault::kNone : Fault::kDenied;
-  } else if constexpr (!kComplete<T>) {
+  } else if constexpr (!kComplete<T> || is_empty<T>()) {
     return Fault::kNone;
+  } else if constexpr (requires { typename T::iterator_category; }) {
+    return Fault::kIterator;
   } else if constexpr (!kStdTemplate<T>.empty()) {
-    constexpr Fault kFault = std_fault(kStdTemplate<T>, typename Arguments<T>::List{});
-    return kFault;
+    constexpr Fault kOfTemplate = std_fault(kStdTemplate<T>, typename Arguments<T>::List{});
+    return kOfTemplate;
   } else {
-    return requires { typename T::iterator_category; } ? Fault::kIterator : Fault::kNone;
-  }
-}
-
-template <class T>
-constexpr Fault pointer_fault() {
-  if constexpr (std::is_function_v<T>) {
     return Fault::kNone;
-  } else {
-    return kCharacter<std::remove_cv_t<T>> ? Fault::kCharPointer : Fault::kPointer;
   }
 }
 
@@ -185,7 +188,10 @@ constexpr Fault find_fault() {
   } else if constexpr (std::is_volatile_v<T>) {
     return Fault::kVolatile;
   } else if constexpr (std::is_pointer_v<T>) {
-    return pointer_fault<std::remove_pointer_t<T>>();
+    using To = std::remove_cv_t<std::remove_pointer_t<T>>;
+    return std::is_function_v<To> ? Fault::kNone
+           : kCharacter<To>       ? Fault::kCharPointer
+                                  : Fault::kPointer;
   } else if constexpr (std::is_member_pointer_v<T>) {
     return Fault::kMemberPointer;
   } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
@@ -198,26 +204,19 @@ constexpr Fault find_fault() {
 template <class T>
 inline constexpr Fault kFault = find_fault<T>();
 
-/// Types<what a class is made of>, in order; empty where it is trusted.
-template <class T>
-constexpr auto class_parts() {
-  if constexpr (kSpecialised<T> || !kComplete<T>) {
-    return Types<>{};
-  } else if constexpr (!kStdTemplate<T>.empty()) {
-    return typename Arguments<T>::List{};
-  } else if constexpr (members::kCount<T> != members::kUnknown) {
-    return members::Of<T>{};
-  } else {
-    return Types<>{};
-  }
-}
-
+/// Types<what T is made of>, in order; empty where there is nothing, or where T is trusted.
 template <class T>
 constexpr auto find_parts() {
+  using Class = std::remove_cv_t<T>;
   if constexpr (std::is_array_v<T>) {
     return Types<std::remove_extent_t<T>>{};
-  } else if constexpr (std::is_class_v<T>) {
-    return class_parts<std::remove_cv_t<T>>();
+  } else if constexpr (!std::is_class_v<T> || kSpecialised<Class> || !kComplete<T> ||
+                       is_empty<T>()) {
+    return Types<>{};
+  } else if constexpr (!kStdTemplate<Class>.empty()) {
+    return typename Arguments<Class>::List{};
+  } else if constexpr (members::kCount<Class> != members::kUnknown) {
+    return members::Of<Class>{};
   } else {
     return Types<>{};
   }
@@ -229,23 +228,57 @@ using Parts = decltype(find_parts<T>());
 template <class T, class List>
 inline constexpr bool kOneOf = false;
 template <class T, class... Others>
-inline constexpr bool kOneOf<T, Types<Others...>> = (std::is_same_v<T, Others> || ...);
+inline constexpr bool kOneOf<T, Types<Others...>> = (std::is_same_v<std::remove_cv_t<T>, Others> ||
+                                                     ...);
 
-/// List, with T at its end if T is a class.
+template <class T>
+constexpr bool find_plain();
+
+/// Whether T is clean, and no class in it is the user's: known without looking into any. Most
+/// members are plain, and so are judged once, and not again in each message.
+template <class T>
+inline constexpr bool kPlain = find_plain<T>();
+
+template <class... Part>
+constexpr bool are_plain(Types<Part...>) {
+  return (kPlain<Part> && ...);
+}
+
+template <class T>
+constexpr bool find_plain() {
+  if constexpr (kFault<T> != Fault::kNone) {
+    return false;
+  } else if constexpr (!std::is_class_v<T> && !std::is_array_v<T>) {
+    return true;
+  } else if constexpr (std::is_array_v<T> || !kStdTemplate<std::remove_cv_t<T>>.empty()) {
+    return are_plain(Parts<T>{});
+  } else {
+    return is_empty<T>();
+  }
+}
+
+/// Whether a T may be met again inside itself, which takes a class of the user's.
+template <class T>
+inline constexpr bool kMayRecur = kStdTemplate<std::remove_cv_t<T>>.empty() && std::is_class_v<T>;
+
+/// List, with T at its end if T may recur.
 template <class List, class T>
 struct Grown {
   using Type = List;
 };
 template <class... Others, class T>
-  requires std::is_class_v<T>
+  requires kMayRecur<T>
 struct Grown<Types<Others...>, T> {
   using Type = Types<Others..., std::remove_cv_t<T>>;
 };
 
-/// Whether a T may be part of a message: with neither a fault of its own nor one inside. A class that
-/// is met again Within itself, such as the node of a list, is not looked into again.
 template <class T, class Within>
-inline constexpr bool kClean = kFault<T> == Fault::kNone;
+constexpr bool find_clean();
+
+/// Whether a T may be part of a message: with neither a fault of its own nor one inside. A class
+/// that is met again Within itself, such as the node of a list, is not looked into again.
+template <class T, class Within>
+inline constexpr bool kClean = find_clean<T, Within>();
 
 template <class Within, class... Part>
 constexpr bool are_clean(Types<Part...>) {
@@ -253,10 +286,15 @@ constexpr bool are_clean(Types<Part...>) {
 }
 
 template <class T, class Within>
-  requires(std::is_class_v<T> || std::is_array_v<T>)
-inline constexpr bool kClean<T, Within> =
-    kFault<T> == Fault::kNone && (kOneOf<std::remove_cv_t<T>, Within> ||
-                                  are_clean<typename Grown<Within, T>::Type>(Parts<T>{}));
+constexpr bool find_clean() {
+  if constexpr (kPlain<T> || kOneOf<T, Within>) {
+    return true;
+  } else if constexpr (kFault<T> != Fault::kNone) {
+    return false;
+  } else {
+    return are_clean<typename Grown<Within, T>::Type>(Parts<T>{});
+  }
+}
 
 /// Whether a T can be a message at all, whatever it carries.
 template <class T>
@@ -273,14 +311,15 @@ constexpr bool can_travel() {
 
 template <class T>
 constexpr Inspected<T>::operator bool() const noexcept {
-  return can_travel<T>() && is_clean<T>(Types<>{});
+  return can_travel<T>() && kClean<T, Types<>>;
 }
 
 }  // namespace sendable
 
 /// A type that may be sent.
 template <class T>
-concept Sendable = sendable::can_travel<T>() && static_cast<bool>(kSendable<std::remove_cv_t<T>>);
+concept Sendable = sendable::can_travel<T>() &&
+    static_cast<bool>(kSendable<std::remove_const_t<T>>);
 
 // --- saying what is wrong ---
 
@@ -299,7 +338,9 @@ constexpr auto name_of_part() {
     return ArrayElement{};
   } else if constexpr (!kStdTemplate<Class>.empty()) {
     return TemplateArgument{};
-  } else if constexpr (requires { typename std::bool_constant<(members::name<Class, I>(), true)>; }) {
+  } else if constexpr (requires {
+                         typename std::bool_constant<(members::name<Class, I>(), true)>;
+                       }) {
     return members::name<Class, I>();
   } else {
     return NoName{};
@@ -332,9 +373,9 @@ struct Part {
   static constexpr auto kName = name_of_part<T, I>();
 };
 
-template <class... Parts, class Within>
-constexpr std::size_t first_unclean(Types<Parts...>, Within within) {
-  return first_false({is_clean<Parts>(within)...});
+template <class Within, class... Parts>
+constexpr std::size_t first_unclean(Types<Parts...>) {
+  return first_false({kClean<Parts, Within>...});
 }
 
 template <class... Members>
@@ -352,46 +393,54 @@ constexpr bool has_unmovable() {
   }
 }
 
-/// Does not compile. The compiler's message tells which Member is at fault, at which Position of what
-/// Holder, by which Name; the lines below it lead to the message.
-template <class Holder, class Member, int Position, auto Name, class... Within>
+/// Does not compile. The compiler's message tells which Member is at fault, at which Position of
+/// what Holder, by which Name; the lines below it lead to the message.
+template <class Holder, class Member, int Position, auto Name, class Within>
 constexpr void refuse() {
-#define BULKHEAD_REFUSE(fault, text) \
-  static_assert(kFault<Member> != Fault::fault, "bulkhead: this message cannot be sent: " text)
-  BULKHEAD_REFUSE(kReference, "it holds a reference, which would dangle; hold the value itself");
-  BULKHEAD_REFUSE(kVolatile, "it holds something volatile, which others change; hold its value");
-  BULKHEAD_REFUSE(kPointer,
-                  "it holds a raw pointer, which would dangle; hold the value itself, or a "
-                  "std::unique_ptr");
-  BULKHEAD_REFUSE(kCharPointer,
-                  "it holds a pointer to characters, which would dangle; send a std::string instead");
-  BULKHEAD_REFUSE(kMemberPointer,
-                  "it holds a pointer to a member; send a value that says which member is meant");
-  BULKHEAD_REFUSE(kStringView,
-                  "it holds a std::string_view, which would dangle; send std::string instead");
-  BULKHEAD_REFUSE(kSpan,
-                  "it holds a std::span, which would dangle; send a std::vector or a std::array "
-                  "instead");
-  BULKHEAD_REFUSE(kReferenceWrapper,
-                  "it holds a std::reference_wrapper, which would dangle; hold the value itself");
-  BULKHEAD_REFUSE(kLock, "it holds a lock, which only the thread that took it may release");
-  BULKHEAD_REFUSE(kView,
-                  "it holds a view of something else, which would dangle; hold the value itself");
-  BULKHEAD_REFUSE(kIterator,
-                  "it holds an iterator, which would dangle; send the element, or its index or key");
-  BULKHEAD_REFUSE(kSharedMutable,
-                  "it holds a std::shared_ptr or std::weak_ptr to what can be written to, which "
-                  "would be a data race; make it one to const, or send a std::unique_ptr");
-  BULKHEAD_REFUSE(kForeignMemory,
-                  "it holds a std::pmr container, whose memory belongs to a resource of its sender; "
-                  "use the container with the standard allocator");
-  BULKHEAD_REFUSE(kDenied, "it holds something for which bulkhead::kSendable is specialised to false");
-#undef BULKHEAD_REFUSE
+  static_assert(kFault<Member> != Fault::kReference,
+                "bulkhead: this message cannot be sent: it holds a reference, which would "
+                "dangle; hold the value");
+  static_assert(kFault<Member> != Fault::kVolatile,
+                "bulkhead: this message cannot be sent: it holds something volatile, which "
+                "others change");
+  static_assert(kFault<Member> != Fault::kPointer,
+                "bulkhead: this message cannot be sent: it holds a raw pointer, which would "
+                "dangle; hold the value, or a std::unique_ptr");
+  static_assert(kFault<Member> != Fault::kCharPointer,
+                "bulkhead: this message cannot be sent: it holds a pointer to characters, which "
+                "would dangle; send std::string instead");
+  static_assert(kFault<Member> != Fault::kMemberPointer,
+                "bulkhead: this message cannot be sent: it holds a pointer to a member; send a "
+                "value that says which member is meant");
+  static_assert(kFault<Member> != Fault::kStringView,
+                "bulkhead: this message cannot be sent: it holds a std::string_view, which would "
+                "dangle; send std::string instead");
+  static_assert(kFault<Member> != Fault::kSpan,
+                "bulkhead: this message cannot be sent: it holds a std::span, which would "
+                "dangle; send std::vector or std::array instead");
+  static_assert(kFault<Member> != Fault::kReferenceWrapper,
+                "bulkhead: this message cannot be sent: it holds a std::reference_wrapper, which "
+                "would dangle; hold the value");
+  static_assert(kFault<Member> != Fault::kView,
+                "bulkhead: this message cannot be sent: it holds a view of something else or a "
+                "lock on it, which would dangle; hold the value");
+  static_assert(kFault<Member> != Fault::kIterator,
+                "bulkhead: this message cannot be sent: it holds an iterator, which would "
+                "dangle; send the element, its index or its key");
+  static_assert(kFault<Member> != Fault::kSharedMutable,
+                "bulkhead: this message cannot be sent: it holds a std::shared_ptr or "
+                "std::weak_ptr to what can be written to, which would be a data race; make it "
+                "one to const, or send std::unique_ptr");
+  static_assert(kFault<Member> != Fault::kForeignMemory,
+                "bulkhead: this message cannot be sent: it holds a std::pmr container, whose "
+                "memory belongs to its sender; use the standard allocator");
+  static_assert(kFault<Member> != Fault::kDenied,
+                "bulkhead: this message cannot be sent: it holds something for which "
+                "bulkhead::kSendable is specialised to false");
   if constexpr (kFault<Member> == Fault::kNone) {
-    using Deeper = Types<Within..., std::remove_cv_t<Member>>;
-    using Next = Part<Member, Parts<Member>, first_unclean(Parts<Member>{}, Deeper{})>;
-    refuse<Member, typename Next::Type, Next::kPosition, Next::kName, Within...,
-           std::remove_cv_t<Member>>();
+    using Deeper = typename Grown<Within, Member>::Type;
+    using Next = Part<Member, Parts<Member>, first_unclean<Deeper>(Parts<Member>{})>;
+    refuse<Member, typename Next::Type, Next::kPosition, Next::kName, Deeper>();
   }
 }
 
@@ -417,19 +466,21 @@ constexpr void check_object() {
   static_assert(!std::is_abstract_v<M>,
                 "bulkhead: this message cannot be sent: its class is abstract; send an object of a "
                 "derived class, or a std::unique_ptr to it");
-  static_assert(std::is_nothrow_destructible_v<M>,
-                "bulkhead: this message cannot be sent: its destructor is not accessible, or may throw "
-                "when nobody can catch; make it public and noexcept");
+  static_assert(
+      std::is_nothrow_destructible_v<M>,
+      "bulkhead: this message cannot be sent: its destructor is not accessible, or may throw "
+      "when nobody can catch; make it public and noexcept");
   static_assert(alignof(M) <= kMaxAlignment,
                 "bulkhead: this message cannot be sent: it is aligned to more than 64 bytes");
   if constexpr (!std::is_move_constructible_v<M> && !std::is_abstract_v<M> &&
                 std::is_nothrow_destructible_v<M>) {
     refuse_unmovable<M, M, 0, Itself{}>();
   } else if constexpr (kFault<M> != Fault::kNone) {
-    refuse<M, M, 0, Itself{}>();
-  } else if constexpr (!is_clean<M>(Types<>{})) {
-    using Next = Part<M, Parts<M>, first_unclean(Parts<M>{}, Types<std::remove_cv_t<M>>{})>;
-    refuse<M, typename Next::Type, Next::kPosition, Next::kName, std::remove_cv_t<M>>();
+    refuse<M, M, 0, Itself{}, Types<>>();
+  } else if constexpr (!kClean<M, Types<>>) {
+    using Within = typename Grown<Types<>, M>::Type;
+    using Next = Part<M, Parts<M>, first_unclean<Within>(Parts<M>{})>;
+    refuse<M, typename Next::Type, Next::kPosition, Next::kName, Within>();
   }
 }
 
@@ -440,15 +491,17 @@ template <class M>
 constexpr void check_sendable() {
   static_assert(!std::is_reference_v<M>,
                 "bulkhead: this message cannot be sent: it is a reference; send the value itself");
-  static_assert(!std::is_array_v<M>,
-                "bulkhead: this message cannot be sent: it is an array; put it in a struct, or send a "
-                "std::array or a std::string");
+  static_assert(
+      !std::is_array_v<M>,
+      "bulkhead: this message cannot be sent: it is an array; put it in a struct, or send a "
+      "std::array or a std::string");
   static_assert(std::is_object_v<M> || std::is_reference_v<M>,
                 "bulkhead: this message cannot be sent: void and functions are not values");
   if constexpr (std::is_object_v<M> && !std::is_array_v<M>) {
-    static_assert(sendable::kComplete<M>,
-                  "bulkhead: this message cannot be sent: its type is only declared so far; include "
-                  "its definition");
+    static_assert(
+        sendable::kComplete<M>,
+        "bulkhead: this message cannot be sent: its type is only declared so far; include "
+        "its definition");
     if constexpr (sendable::kComplete<M>) sendable::check_object<M>();
   }
 }

@@ -81,12 +81,13 @@ struct Admission {
 void withdraw(Pid to, Signal* signal) noexcept;
 /// Any thread: hands a prepared signal over. It will be delivered or dropped, and counted, once.
 void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept;
+/// Any thread: prepares and commits a message of up to 16 bytes that is no more than its bytes.
+[[nodiscard]] Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
+                                  std::uint64_t second) noexcept;
 /// Any thread: counts a message that was refused, and is being destroyed by its sender.
 void count_refused(Pid to, Delivery why, std::string_view message) noexcept;
 /// In a handler: releases the signal in hand before the handler's end.
 void release_in_hand(Signal* signal) noexcept;
-/// In a handler: what becomes of a message that the actor has no handler for.
-void drop_unhandled(Signal* signal) noexcept;
 
 }  // namespace core
 

@@ -21,17 +21,17 @@ struct SpawnError : std::runtime_error {
 /// How an actor is made. The defaults suit most.
 struct SpawnOptions {
   /// The core to start on. Default: the spawner's; for threads outside, core 0.
-  std::optional<std::size_t> core;
+  std::optional<std::size_t> core = {};
   /// Stays on its core, and so on its thread.
   bool pinned = false;
   /// A thread of the operating system of its own, which no other actor shares.
   bool own_thread = false;
   /// The stack that its handlers run on, in bytes, 16 KiB to 1 GiB, rounded up to a power of two.
   /// Default: the runtime's.
-  std::optional<std::size_t> stack_size;
+  std::optional<std::size_t> stack_size = {};
   /// How many messages may wait in its mailbox, 1 to 1,000,000,000; more are refused with
   /// Delivery::kFull. Default: no bound.
-  std::optional<std::size_t> mailbox_bound;
+  std::optional<std::size_t> mailbox_bound = {};
 };
 
 namespace core {

@@ -22,6 +22,7 @@ struct Stats {
   std::array<std::uint64_t, kDropCauses> dropped{};  ///< by DropCause
   std::uint64_t refused = 0;        ///< of the dropped: never accepted (gone, full, stopped, memory)
   std::uint64_t stopped_sends = 0;  ///< of the refused: sent while the runtime was not running
+  std::uint64_t strays = 0;  ///< of the whole process: by threads outside to addresses of nobody
   std::uint64_t moved = 0;          ///< moves of an actor to another core
   std::uint64_t slept = 0;          ///< times a core went to sleep
   std::uint64_t pool_bytes = 0;     ///< memory of the message pools

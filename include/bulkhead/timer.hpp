@@ -41,12 +41,15 @@ TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) 
   Signal* signal = core::prepare_later(bytes, core::block_class(bytes));
   struct Back {
     Signal* signal;
+    M* message = nullptr;
     ~Back() {
+      if (message != nullptr) message->~M();
       if (signal != nullptr) core::withdraw_later(signal);
     }
   } back{signal};
-  new (payload<M>(signal)) M(std::move(message));
+  back.message = new (payload<M>(signal)) M(std::move(message));
   const TimerRef timer = core::start_timer(delay, to.pid(), signal, to.ops());
+  back.message = nullptr;
   back.signal = nullptr;
   return timer;
 }

@@ -14,7 +14,7 @@ namespace core {
 
 AskWait::AskWait(AskFrame& frame) {
   to_.frame = &frame;
-  Core* core = Core::current();
+  Core* core = tl_core;
   if (core != nullptr && core->running != nullptr) {
     to_.epoch = Core::begin_wait();
     to_.asker = core->running;
@@ -35,6 +35,12 @@ void AskWait::wait(Timeout timeout) {
     static_cast<Guest*>(guest_)->park(to_.epoch, timeout.nanoseconds());
   } else {
     Core::park(to_.epoch, timeout.nanoseconds());
+    auto* frame = static_cast<AskFrame*>(to_.frame);
+    // In a destructor while the runtime stops, no wait is waited for.
+    if (frame->outcome == AskFrame::Outcome::kPending &&
+        Core::current()->running->has(Slot::kUnwind)) {
+      frame->error = AskError::kStopped;
+    }
   }
 }
 
@@ -43,7 +49,10 @@ bool claim(const ReplyTo& to) noexcept { return to.asker->wait.claim(to.epoch); 
 void wake_asker(const ReplyTo& to) noexcept { wake(*to.asker); }
 
 void fail_ask(const ReplyTo& to, AskError error) noexcept {
-  if (!claim(to)) return;
+  if (claim(to)) fail_claimed(to, error);
+}
+
+void fail_claimed(const ReplyTo& to, AskError error) noexcept {
   auto* frame = static_cast<AskFrame*>(to.frame);
   frame->outcome = AskFrame::Outcome::kFailed;
   frame->error = error;
@@ -59,9 +68,12 @@ void abandon_ask(const ReplyTo& to) noexcept {
 
 void count_late_reply(std::string_view type) noexcept {
   Core* core = Core::current();
-  if (core == nullptr) return;  // a Reply that a thread outside gave: nobody counts for it
-  core->domain.load(std::memory_order_relaxed)->dead_letter(Pid(), type, DropCause::kLateReply);
+  if (core == nullptr) {
+    count_stray();
+    return;
+  }
   core->counts.dropped[static_cast<std::size_t>(DropCause::kLateReply)].raise();
+  core->domain.load(std::memory_order_relaxed)->dead_letter(Pid(), type, DropCause::kLateReply);
 }
 
 AskError ask_error(Delivery why) noexcept {

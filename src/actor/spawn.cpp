@@ -12,6 +12,8 @@ namespace bulkhead::core {
 
 namespace {
 
+constexpr std::size_t kMostMail = 1'000'000'000;
+
 [[noreturn]] void refuse_for_lack_of_slots(const Domain& domain) {
   throw SpawnError("bulkhead: no room for another actor: Config::max_actors is " +
                    std::to_string(domain.config().max_actors) +
@@ -31,10 +33,20 @@ void check(const SpawnOptions& options, const Domain& domain) {
     throw ConfigError("bulkhead: SpawnOptions::stack_size is " + std::to_string(*options.stack_size) +
                       " bytes; it must be 16 KiB to 1 GiB");
   }
-  if (options.mailbox_bound && (*options.mailbox_bound == 0 || *options.mailbox_bound > 1'000'000'000)) {
+  if (options.mailbox_bound && (*options.mailbox_bound == 0 || *options.mailbox_bound > kMostMail)) {
     throw ConfigError("bulkhead: SpawnOptions::mailbox_bound is " +
                       std::to_string(*options.mailbox_bound) + "; it must be 1 to 1,000,000,000");
   }
+}
+
+// The constructor may have blocked, and gone on on another core than it began on; the slot is still the
+// first one's, which is then given it as if by any other core.
+Core* home_after_all(const NewActor& actor, const Core* core) {
+  if (actor.home != nullptr) return actor.home;
+  const std::uint16_t home = actor.slot->home.load(std::memory_order_relaxed);
+  if (home == core->index) return nullptr;
+  while (!actor.slot->inbox.claim_right()) Core::yield();  // a straggler's news of it is under way
+  return core_at(home);
 }
 
 // Memory for an actor's state: of the core's pool, or of the heap for makers outside.
@@ -51,8 +63,13 @@ void take_state(Slot& slot, Core* core, const ActorClass& kind) {
 }
 
 // A slot from the slab, for an actor that starts on another core; its right of notification is held.
-Slot& take_slot_for(Domain& domain) {
-  Slot* slot = domain.grant_slots(1) == 1 ? Slab::process().take(1) : nullptr;
+Slot& take_slot_for(Domain& domain, const Core* core) {
+  std::size_t granted = domain.grant_slots(1);
+  if (granted == 0 && core == nullptr) {
+    domain.reclaim_slots();
+    granted = domain.grant_slots(1);
+  }
+  Slot* slot = granted == 1 ? Slab::process().take(1) : nullptr;
   if (slot == nullptr) refuse_for_lack_of_slots(domain);
   return *slot;
 }
@@ -79,12 +96,12 @@ Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& doma
 
 // Undoes what begin_spawn has done so far, but for the state's memory.
 void give_up(const NewActor& actor, Domain& domain) noexcept {
-  Core* core = Core::current();
+  Core* core = tl_core;
   if (actor.slot != nullptr) {
     actor.slot->state = nullptr;
     actor.slot->flags = 0;
     actor.slot->turn = Turn::kVacant;
-    if (actor.home == nullptr) {
+    if (home_after_all(actor, core) == nullptr) {
       core->give_slot(*actor.slot);
     } else {
       // Stragglers for its older pids may wait in its inbox: its next home drops them.
@@ -98,7 +115,7 @@ void give_up(const NewActor& actor, Domain& domain) noexcept {
 }  // namespace
 
 NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain) {
-  Core* core = Core::current();
+  Core* core = tl_core;
   if (domain == nullptr) {
     if (core == nullptr || core->running == nullptr) {
       throw SpawnError(
@@ -117,7 +134,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
   NewActor actor{nullptr, nullptr, nullptr};
   try {
     actor.home = home_elsewhere(options, core, *domain);
-    actor.slot = actor.home != nullptr ? &take_slot_for(*domain) : core->take_slot();
+    actor.slot = actor.home != nullptr ? &take_slot_for(*domain, core) : core->take_slot();
     if (actor.slot == nullptr) refuse_for_lack_of_slots(*domain);
     take_state(*actor.slot, core, kind);
   } catch (...) {
@@ -130,7 +147,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
 
 void cancel_spawn(const NewActor& actor) noexcept {
   Slot& slot = *actor.slot;
-  Core* core = Core::current();
+  Core* core = tl_core;
   if (core != nullptr) {
     core->release_block(slot.state, slot.state_pool, slot.state_class);
   } else {
@@ -143,9 +160,9 @@ void cancel_spawn(const NewActor& actor) noexcept {
 namespace {
 
 // Everything of a new actor's slot but its home and its turn.
-void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, const Domain& domain) {
+void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, const Domain& domain,
+            machine::Nanoseconds now) {
   slot.wanted_by.store(kNoCore, std::memory_order_relaxed);
-  slot.mail.store(0, std::memory_order_relaxed);
   slot.mail_bound.store(static_cast<std::uint32_t>(options.mailbox_bound.value_or(0)),
                         std::memory_order_relaxed);
   slot.oldest = slot.newest = nullptr;
@@ -158,7 +175,8 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
   slot.timeout = Timer{};
   slot.wait_timer = nullptr;
   slot.handled = 0;
-  slot.moved_at = 0;
+  slot.stays_until = coarse(now);
+  if (kind.receive_timeout != nullptr) slot.set(Slot::kHasTimeout);
   if (kind.started != nullptr || kind.receive_timeout != nullptr) slot.set(Slot::kStartPending);
 }
 
@@ -167,11 +185,12 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
 Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
                  const SpawnOptions& options) noexcept {
   Slot& slot = *actor.slot;
-  Core* core = Core::current();
+  Core* core = tl_core;
   const Pid pid(Slab::index_of(slot), slot.generation.load(std::memory_order_relaxed));
-  if (actor.home == nullptr) {
-    set_up(slot, kind, options, *core->domain.load(std::memory_order_relaxed));
-    slot.parent = pid_of(*core->running);
+  Core* elsewhere = home_after_all(actor, core);
+  if (elsewhere == nullptr) {
+    set_up(slot, kind, options, *core->domain.load(std::memory_order_relaxed), core->clock());
+    slot.parent = core->running != nullptr ? pid_of(*core->running) : Pid();
     core->counts.started.raise();
     slot.turn = Turn::kIdle;
     if (slot.has(Slot::kStartPending)) {
@@ -180,9 +199,9 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
     }
     return pid;
   }
-  Core& home = *actor.home;
+  Core& home = *elsewhere;
   Domain& domain = *home.domain.load(std::memory_order_relaxed);
-  set_up(slot, kind, options, domain);
+  set_up(slot, kind, options, domain, machine::now());
   if (home.solo) slot.set(Slot::kSolo);
   slot.parent = core != nullptr && core->running != nullptr ? pid_of(*core->running) : Pid();
   slot.turn = Turn::kReady;

@@ -13,8 +13,6 @@
 namespace bulkhead::core {
 
 namespace {
-constexpr std::uint32_t kLeastBatch = 64;
-constexpr std::uint32_t kMostBatch = 1024;
 constexpr machine::Nanoseconds kQuickBatch = 200'000;
 }  // namespace
 
@@ -39,40 +37,60 @@ void Core::activate(Slot& slot, machine::Stack* me) {
 void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   std::uint32_t handled = 0;
   try {
-    if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]] {
-      before_messages(slot, me);
-    }
-    while (slot.oldest != nullptr && handled < me->core->batch_) {
-      Signal* signal = slot.pop();
-      if ((signal->flags & Signal::kBounded) != 0) {
-        slot.mail.fetch_sub(1, std::memory_order_relaxed);
-      }
+    if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]] before_messages(slot, me);
+    Core* core = me->core;
+    Signal* signal = slot.has(Slot::kStopAsked) ? nullptr : slot.oldest;
+    while (signal != nullptr && handled < core->batch_) {
+      slot.oldest = signal->next;
+      --slot.length;
+      if ((signal->flags & Signal::kBounded) != 0) [[unlikely]] give_place_back(slot, *signal);
       me->in_hand = signal;
       me->in_hand_ops = signal->ops;
       Signal* done = signal->ops->deliver(slot.state, signal);
-      me->in_hand = nullptr;
       me->in_hand_ops = nullptr;
       ++handled;
-      Core* core = me->core;
-      core->counts.handled.raise();
+      core = me->core;
       if (done != nullptr) core->release(done);
       if (slot.has(Slot::kStopAsked)) [[unlikely]] break;
+      signal = slot.oldest;
     }
+    if (slot.has(Slot::kHasTimeout)) [[unlikely]] arm_timeout(slot, me, handled);
   } catch (const Unwind&) {
+    me->core->counts.handled.raise(handled);
     drop_in_hand(slot, me, DropCause::kGone);
     finish(slot, me->core->domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown()
                                                                             : Exit::stopped());
     return;
   } catch (...) {
+    me->core->counts.handled.raise(handled);
     drop_in_hand(slot, me, DropCause::kHandlerFailed);
     finish(slot, Exit::panic(std::current_exception()));
     return;
   }
+  Core* core = me->core;
+  // Messages are counted when the batch is over: while one is in hand, nothing is idle anyway.
+  core->counts.handled.raise(handled);
+  slot.handled += handled;
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
     finish(slot, Exit::normal());
     return;
   }
-  me->core->settle_down(slot, handled);
+  core->running = nullptr;
+  if (slot.oldest == nullptr) [[likely]] {
+    slot.turn = Turn::kIdle;
+  } else {
+    core->requeue(slot);
+  }
+}
+
+// The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
+void Core::requeue(Slot& slot) {
+  const bool quick = machine::now() - now_ < kQuickBatch;
+  batch_used_up_ = true;
+  batch_ = quick ? std::min(batch_ * 2, kMostBatch) : kLeastBatch;
+  if (quick && moves_to_sender(slot)) return;
+  slot.turn = Turn::kReady;
+  ready.push_fair(&slot);
 }
 
 void Core::before_messages(Slot& slot, machine::Stack* me) {
@@ -91,38 +109,19 @@ void Core::before_messages(Slot& slot, machine::Stack* me) {
   }
 }
 
-void Core::settle_down(Slot& slot, std::uint32_t handled) {
-  running = nullptr;
-  slot.handled += handled;
-  if (slot.oldest != nullptr) {
-    // The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
-    const machine::Nanoseconds time = machine::now();
-    if (time - now_ < kQuickBatch) {
-      batch_ = std::min(batch_ * 2, kMostBatch);
-    } else {
-      batch_ = kLeastBatch;
-    }
-    slot.turn = Turn::kReady;
-    ready.push_fair(&slot);
-    return;
-  }
-  if (batch_ > kLeastBatch && handled < kLeastBatch) batch_ /= 2;
-  slot.turn = Turn::kIdle;
-  if (slot.kind->receive_timeout != nullptr) arm_timeout(slot, handled);
-}
-
 // The countdown starts when the actor waits on an empty mailbox: after its start, and after each
 // message; not after its own end.
-void Core::arm_timeout(Slot& slot, std::uint32_t handled) {
+void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  if (slot.oldest != nullptr || slot.has(Slot::kStopAsked)) return;
   const bool over = slot.has(Slot::kTimeoutOver);
   slot.clear(Slot::kTimeoutOver);
   if (over && handled == 0) return;
-  const std::int64_t delay = slot.kind->receive_timeout(slot.state);
-  if (delay < 0 || delay == machine::kNever) return;
+  const std::int64_t delay = slot.kind->receive_timeout(slot.state);  // the actor's code: may do all
+  if (delay == machine::kNever || slot.oldest != nullptr) return;
   slot.timeout.kind = TimerKind::kReceiveTimeout;
   slot.set(Slot::kTimeoutArmed);
-  counts.timeouts_armed.raise();
-  timers.start(slot.timeout, delay);
+  me->core->counts.timeouts_armed.raise();
+  me->core->timers.start(slot.timeout, delay);
 }
 
 void Core::disarm_timeout(Slot& slot) noexcept {
@@ -177,7 +176,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 }
 
 std::uint64_t Core::begin_wait() {
-  Core* core = current();
+  Core* core = tl_core;
   BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only a handler can wait");
   if (core->spare_ == nullptr) {
     core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
@@ -186,10 +185,20 @@ std::uint64_t Core::begin_wait() {
 }
 
 void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
-  Core* core = current();
+  Core* core = tl_core;  // not used after block
   Slot& slot = *core->running;
   WaitTimer timer;
-  if (timeout != machine::kNever) {
+  if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
+    if (slot.has(Slot::kResumed)) {  // by this actor itself, on the way here
+      slot.clear(Slot::kResumed);
+      return;
+    }
+    // Nobody would wake it any more; but a wake-up that is under way is waited for.
+    if (slot.wait.claim(epoch)) {
+      check_unwind();
+      return;
+    }
+  } else if (timeout != machine::kNever) {
     timer.kind = TimerKind::kWait;
     timer.slot = &slot;
     timer.epoch = epoch;
@@ -198,11 +207,11 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
   }
   slot.turn = Turn::kParked;
   core->block(slot, std::exchange(core->spare_, nullptr));
-  if (slot.has(Slot::kUnwind)) [[unlikely]] throw Unwind();
+  if (slot.has(Slot::kUnwind)) [[unlikely]] check_unwind();
 }
 
 void Core::yield() {
-  Core* core = current();
+  Core* core = tl_core;  // not used after block
   Slot& slot = *core->running;
   try {
     if (core->spare_ == nullptr) {
@@ -216,8 +225,12 @@ void Core::yield() {
   core->block(slot, std::exchange(core->spare_, nullptr));
 }
 
+// In a destructor nothing may be thrown: there the wait is over, as if time were up.
 void Core::check_unwind() {
-  if (current()->running->has(Slot::kUnwind)) throw Unwind();
+  const Slot& slot = *current()->running;
+  if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0) {
+    throw Unwind();
+  }
 }
 
 // --- the end ------------------------------------------------------------------------------------------
@@ -228,34 +241,36 @@ Pid pid_of(const Slot& slot) noexcept {
 }
 
 void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
-  domain.load(std::memory_order_relaxed)->dead_letter(receiver, signal->ops->name, cause);
-  signal->ops->destroy(signal, cause);
+  if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
+  const SignalOps& ops = *signal->ops;
+  ops.destroy(signal, cause);
+  release(signal);
   counts.dropped[static_cast<std::size_t>(cause)].raise();
-  counts.dropped_sent.raise();
-  current()->release(signal);
+  domain.load(std::memory_order_relaxed)->dead_letter(receiver, ops.name, cause);
+  counts.dropped_sent.raise();  // last: while it is missing, nothing is idle
 }
 
 // The message that was being handled when its handler failed. It may have been released already, when
 // the handler was given all of it; then it is only counted.
 void Core::drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause) {
   const SignalOps* ops = std::exchange(me->in_hand_ops, nullptr);
-  Signal* signal = std::exchange(me->in_hand, nullptr);
+  Signal* signal = me->in_hand;
   if (ops == nullptr) return;
   Core* core = me->core;
   if (signal != nullptr) {
     core->drop(signal, pid_of(slot), cause);
     return;
   }
-  core->domain.load(std::memory_order_relaxed)->dead_letter(pid_of(slot), ops->name, cause);
   core->counts.dropped[static_cast<std::size_t>(cause)].raise();
+  core->domain.load(std::memory_order_relaxed)->dead_letter(pid_of(slot), ops->name, cause);
   core->counts.dropped_sent.raise();
 }
 
 // Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
 void Core::finish(Slot& slot, const Exit& exit) {
+  const Pid pid = pid_of(slot);
   slot.set(Slot::kEnding);
   const ActorClass& kind = *slot.kind;
-  const Pid pid = pid_of(slot);
   // First of all nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);

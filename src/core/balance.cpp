@@ -1,10 +1,12 @@
 // Moving actors between cores. Two movements, both made by the owner and through hand_over:
 //   gather  an actor that is idle when a message from another core reaches it goes to the sender's
-//           core, before it handles the message, so that those who talk end up together;
+//           core, before it handles the message, so that those who talk end up together; so does one
+//           that is busy with such messages, after a batch, if its handlers are quick: what those cost
+//           is mostly the way between the cores;
 //   share   a core that has run dry asks the busiest one, which hands over some of its ready actors;
 //           a core that has long had more than one ready actor wakes one that sleeps.
-// Neither waits for anybody. An actor stays where it came to for at least kStay messages, so that two
-// wishes do not throw it to and fro.
+// Neither waits for anybody. An actor stays for a while where it came to, so that the two wishes do not
+// throw it to and fro: longer where it was gathered, since it talks there.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -16,9 +18,13 @@ namespace bulkhead::core {
 
 namespace {
 
-constexpr std::uint32_t kStay = 16;
+// In coarse time.
+constexpr std::uint32_t kStayShared = 1;
+constexpr std::uint32_t kStayGathered = 100;
 constexpr std::uint32_t kMostGiven = 256;
 constexpr std::uint32_t kMostTimersMoved = 16;
+constexpr std::size_t kManyReady = 16;
+constexpr std::uint32_t kSlowTurns = 3;
 constexpr std::uint32_t kLoadApart = 4;
 constexpr machine::Nanoseconds kBusyBeforeWaking = 100'000;
 
@@ -27,8 +33,8 @@ bool may_move(const Slot& slot) noexcept {
   return slot.extras == nullptr || slot.extras->timer_count <= kMostTimersMoved;
 }
 
-bool stayed(const Slot& slot) noexcept {
-  return slot.moved_at == 0 || static_cast<std::uint32_t>(slot.handled) + 1 - slot.moved_at >= kStay;
+bool stays(const Slot& slot, machine::Nanoseconds now) noexcept {
+  return static_cast<std::int32_t>(slot.stays_until - coarse(now)) > 0;
 }
 
 }  // namespace
@@ -39,7 +45,9 @@ bool Core::wants_over(Slot& slot) noexcept {
   const std::uint16_t wanted = slot.wanted_by.load(std::memory_order_relaxed);
   if (wanted == kNoCore) return false;
   slot.wanted_by.store(kNoCore, std::memory_order_relaxed);
-  if (wanted == index || slot.turn != Turn::kIdle || !may_move(slot) || !stayed(slot)) return false;
+  if (wanted == index || slot.turn != Turn::kIdle || !may_move(slot) || stays(slot, now_)) {
+    return false;
+  }
   Domain& mine = *domain.load(std::memory_order_relaxed);
   Core* to = core_at(wanted);
   if (!mine.config().gather || mine.ending() || to->solo || solo) return false;
@@ -52,8 +60,21 @@ bool Core::wants_over(Slot& slot) noexcept {
     take_in(slot, signals);
     slot.turn = Turn::kIdle;
   }
+  slot.stays_until = coarse(now_) + kStayGathered;
   hand_over(slot, *to);
   return true;
+}
+
+// For an actor that has used its batch up and has more to do, its handlers being quick: true when it
+// goes on to the core that sends to it, or will when its arrival, which is under way, is taken.
+bool Core::moves_to_sender(Slot& slot) noexcept {
+  const std::uint16_t wanted = slot.wanted_by.load(std::memory_order_relaxed);
+  if (wanted == kNoCore || wanted == index || !may_move(slot) || stays(slot, now_)) return false;
+  slot.turn = Turn::kIdle;
+  if (!slot.inbox.claim_right()) return true;
+  if (wants_over(slot)) return true;
+  take_in(slot, slot.inbox.settle());
+  return slot.turn == Turn::kReady;
 }
 
 void Core::hand_over(Slot& slot, Core& to) noexcept {
@@ -63,16 +84,21 @@ void Core::hand_over(Slot& slot, Core& to) noexcept {
     timers.cancel(slot.timeout);
   }
   unfile_timers(slot, *this);
-  slot.moved_at = static_cast<std::uint32_t>(slot.handled) + 1;
   slot.set(Slot::kMoving);
   counts.moved.raise();
   slot.home.store(to.index, std::memory_order_release);  // [pair slot.home]
   to.notify_remote(slot);
 }
 
+// Few actors with quick handlers are better left together: what they send each other would have to
+// cross over.
+bool Core::worth_sharing() const noexcept {
+  return ready.size() >= kManyReady || slow_turns_ >= kSlowTurns;
+}
+
 void Core::share_work() noexcept {
   Domain& mine = *domain.load(std::memory_order_relaxed);
-  if (mine.single() || solo) return;
+  if (mine.single() || solo || !worth_sharing()) return;
   if (work_wanted_by.load(std::memory_order_relaxed) != kNoCore) {
     const std::uint16_t asker = work_wanted_by.exchange(kNoCore, std::memory_order_relaxed);
     if (asker != kNoCore && asker != index) give_work(*core_at(asker));
@@ -100,7 +126,8 @@ void Core::give_work(Core& to) noexcept {
     ++tried;
     Slot* slot = ready.take_to_give();
     if (slot == nullptr) return;
-    if (may_move(*slot) && slot->inbox.claim_right()) {
+    if (may_move(*slot) && !stays(*slot, now_) && slot->inbox.claim_right()) {
+      slot->stays_until = coarse(now_) + kStayShared;
       hand_over(*slot, to);
       ++given;
     } else {

@@ -15,7 +15,7 @@ namespace bulkhead::core {
 
 namespace {
 
-constexpr int kActivationsPerTurn = 64;
+constexpr std::uint32_t kActivationsPerTurn = 64;
 constexpr machine::Nanoseconds kPollEvery = 50'000;
 constexpr machine::Nanoseconds kLeastSpin = 2'000;
 constexpr machine::Nanoseconds kMostSpin = 50'000;
@@ -23,12 +23,15 @@ constexpr std::uint32_t kHomeBatch = 64;
 constexpr std::size_t kChunksKept = 16;
 // 256 KiB of signals: they stay in the second-level cache.
 constexpr std::uint32_t kFloodChunks = 4;
+constexpr std::uint32_t kFloodChunksElsewhere = 32;
+constexpr machine::Nanoseconds kSlowMessage = 1'000;
+constexpr machine::Nanoseconds kFloodWait = 20'000;
 constexpr std::size_t kSlotBatch = 256;
 constexpr std::uint32_t kStacksKept = 64;
 
-thread_local Core* tl_core [[gnu::tls_model("initial-exec")]] = nullptr;
-
 }  // namespace
+
+constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]] = nullptr;
 
 // Out of line and opaque: a frame that is resumed on another thread must not go on with the first
 // thread's address of the variable.
@@ -70,26 +73,41 @@ void Core::loop_entry(void* stack) {
 
 void Core::loop(machine::Stack* me) {
   for (;;) {
-    me->core->turn_over();
-    for (int i = 0; i < kActivationsPerTurn; ++i) {
-      Slot* slot = me->core->ready.next();
-      if (slot == nullptr) break;
-      activate(*slot, me);
-    }
     Core* core = me->core;
-    if (!core->ready.empty()) continue;
-    if (core->domain.load(std::memory_order_relaxed)->may_leave(*core)) {
-      core->flush_all_outgoing();
-      core->stacks.give(me);
-      core->stack = nullptr;
-      machine::resume(me, &core->thread_stack_, core->exceptions);
+    Slot* slot = nullptr;
+    if (core->activations_left_ == 0) [[unlikely]] {
+      core->turn_over();
+      slot = core->ready.next_fairly();
+    } else {
+      slot = core->ready.next();
     }
+    if (slot != nullptr) [[likely]] {
+      --core->activations_left_;
+      activate(*slot, me);
+      continue;
+    }
+    core->turn_over();
+    if (!core->ready.empty()) continue;
+    if (core->domain.load(std::memory_order_relaxed)->may_leave(*core)) leave_loop(me);
     core->idle();
   }
 }
 
+void Core::leave_loop(machine::Stack* me) {
+  Core* core = me->core;
+  core->flush_all_outgoing();
+  core->stacks.give(me);
+  core->stack = nullptr;
+  machine::resume(me, &core->thread_stack_, core->exceptions);
+}
+
 void Core::turn_over() {
+  if (batch_ > kLeastBatch && !batch_used_up_) batch_ /= 2;
+  batch_used_up_ = false;
+  const machine::Nanoseconds before = now_;
   now_ = machine::now();
+  note_cost(now_ - before);
+  activations_left_ = kActivationsPerTurn;
   if (!arrivals.empty()) take_arrivals();
   timers.advance(now_, [this](Timer& timer) { fire(timer); });
   if (poller.watched() != 0 && now_ - polled_ >= kPollEvery) poll(0);
@@ -104,11 +122,37 @@ void Core::turn_over() {
   }
   Domain& mine = *domain.load(std::memory_order_relaxed);
   if (mine.ending() && !unwound_) end_all_actors();
+  if (reclaimed_ != mine.reclaim()) give_surplus_slots();
+}
+
+// What a message costs here: whether it is worth a way to another core. Several turns in a row must
+// say so, since a single one may have been stretched by other processes.
+void Core::note_cost(machine::Nanoseconds elapsed) noexcept {
+  const std::uint64_t handled = counts.handled.read();
+  const std::uint64_t work =
+      std::max<std::uint64_t>(handled - handled_before_, kActivationsPerTurn - activations_left_);
+  handled_before_ = handled;
+  if (work == 0) return;
+  const bool slow = elapsed / static_cast<machine::Nanoseconds>(work) >= kSlowMessage;
+  slow_turns_ = slow ? slow_turns_ + 1 : 0;
 }
 
 bool Core::filled_the_pool(std::uint8_t size_class) noexcept {
-  return running != nullptr && !running->has(Slot::kEnding) && !ready.empty() &&
-         !pool.has_free(size_class) && pool.chunks(size_class) >= kFloodChunks;
+  if (running == nullptr || running->has(Slot::kEnding)) return false;
+  if (pool.has_free(size_class) || pool.chunks(size_class) < kFloodChunks) return false;
+  if (!arrivals.empty()) {
+    activations_left_ = 0;  // its receiver may be among them
+    return true;
+  }
+  if (!ready.empty()) return true;
+  // Its receivers are elsewhere: wait a little for what they give back.
+  if (pool.chunks(size_class) >= kFloodChunksElsewhere) {
+    const machine::Nanoseconds start = machine::now();
+    do {
+      for (int i = 0; i < 64 && !pool.has_free(size_class); ++i) RealSync::spin_hint();
+    } while (!pool.has_free(size_class) && machine::now() - start < kFloodWait);
+  }
+  return false;
 }
 
 bool Core::poll(machine::Nanoseconds timeout) {
@@ -177,6 +221,7 @@ void Core::fire(Timer& timer) {
     case TimerKind::kReceiveTimeout: {
       auto* slot = reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timer) -
                                            offsetof(Slot, timeout));
+      if (!slot->has(Slot::kTimeoutArmed)) break;  // a message of the same tick was first
       slot->clear(Slot::kTimeoutArmed);
       slot->set(Slot::kTimeoutDue);
       if (slot->turn == Turn::kIdle) {
@@ -191,14 +236,11 @@ void Core::fire(Timer& timer) {
   }
 }
 
-void Core::make_ready(Slot& slot) {
-  if (slot.has(Slot::kMoving)) return;  // ours already, but its arrival makes it ready
-  if (slot.has(Slot::kTimeoutArmed)) disarm_timeout(slot);
-  slot.turn = Turn::kReady;
-  ready.push_hot(&slot);
-}
-
 void Core::resume_later(Slot& slot) {
+  if (&slot == running) {
+    slot.set(Slot::kResumed);  // its own doing, between begin_wait and park
+    return;
+  }
   BULKHEAD_ASSERT(slot.turn == Turn::kParked, "only a parked actor is resumed");
   if (slot.wait_timer != nullptr && slot.wait_timer->linked()) timers.cancel(*slot.wait_timer);
   slot.wait_timer = nullptr;
@@ -215,7 +257,12 @@ void Core::resume_later(Slot& slot) {
 void Core::idle() {
   flush_all_outgoing();
   if (timers.has_fresh()) return;  // file them first
-  spin();
+  // Who makes descriptors ready needs the CPU that a spin would burn.
+  if (poller.watched() != 0) {
+    poll(0);
+  } else {
+    spin();
+  }
   if (!arrivals.empty() || !ready.empty()) return;
   ask_for_work();
   after_burst();
@@ -257,6 +304,7 @@ void Core::sleep() {
   poll(timeout);
   mine.core_wakes();
   arrivals.wake_up();
+  now_ = machine::now();  // sleep is no work
 }
 
 // Memory that only a burst needed goes back, before a sleep.
@@ -269,10 +317,6 @@ void Core::after_burst() noexcept {
 }
 
 // --- memory of signals --------------------------------------------------------------------------------
-
-void Core::release(Signal* signal) noexcept {
-  release_block(signal, signal->pool, signal->size_class);
-}
 
 void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_class) noexcept {
   if (owner == index) [[likely]] {
@@ -355,7 +399,8 @@ void Core::give_slot(Slot& slot) noexcept {
 
 void Core::give_surplus_slots() noexcept {
   Domain& mine = *domain.load(std::memory_order_relaxed);
-  const std::size_t keep = mine.ending() ? 0 : mine.slots_kept() / 2;
+  const std::uint32_t reclaim = mine.reclaim();
+  const std::size_t keep = mine.ending() || reclaimed_ != reclaim ? 0 : mine.slots_kept() / 2;
   Slot* chain = nullptr;
   std::size_t given = 0;
   while (free_slot_count_ > keep) {
@@ -368,6 +413,10 @@ void Core::give_surplus_slots() noexcept {
   }
   Slab::process().give(chain);
   mine.return_grant(given);
+  if (reclaimed_ != reclaim) {
+    reclaimed_ = reclaim;
+    mine.reclaimed();
+  }
 }
 
 }  // namespace bulkhead::core

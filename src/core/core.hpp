@@ -31,6 +31,9 @@ namespace bulkhead::core {
 class Domain;
 
 inline constexpr std::size_t kMaxCores = 1024;
+// Messages that an actor may handle in one activation: adapts to the backlog in between.
+inline constexpr std::uint32_t kLeastBatch = 64;
+inline constexpr std::uint32_t kMostBatch = 1024;
 
 /// A count that its owner raises and others read. Raising it is a plain addition.
 class Count {
@@ -98,11 +101,12 @@ class alignas(64) Core {
   /// no memory for a stack to go on with. Nothing that may switch stacks comes between this and park.
   [[nodiscard]] static std::uint64_t begin_wait();
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
-  /// `timeout` has passed. Throws Unwind when the actor is to stop. Returns on whatever core.
+  /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
+  /// destructor), returns at once as if time were up. Returns on whatever core.
   static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
   /// Lets the others run. Without effect when there is no memory for a stack to go on with.
   static void yield();
-  /// Throws Unwind when the running actor is to end.
+  /// Throws Unwind when the running actor is to end and it may be thrown.
   static void check_unwind();
   /// Has the running actor filled this core's pool with signals that others have to handle first?
   [[nodiscard]] bool should_give_way(std::uint8_t size_class) noexcept {
@@ -115,14 +119,27 @@ class alignas(64) Core {
   [[nodiscard]] Slot* take_slot() noexcept;
   /// Gives a vacant slot of this core back.
   void give_slot(Slot& slot) noexcept;
-  /// Puts an actor that is idle, or parked and resumed, to run.
-  void make_ready(Slot& slot);
+  /// Puts an idle actor to run.
+  void make_ready(Slot& slot) {
+    if (slot.has(Slot::kMoving | Slot::kTimeoutArmed)) [[unlikely]] {
+      if (slot.has(Slot::kMoving)) return;  // ours already, but its arrival makes it ready
+      disarm_timeout(slot);
+    }
+    slot.turn = Turn::kReady;
+    ready.push_hot(&slot);
+  }
   /// Appends a list of signals from the inbox.
   void take_in(Slot& slot, Signal* signals) noexcept;
   /// Destroys a signal's payload and releases it, and counts it as dropped after it was sent.
   void drop(Signal* signal, Pid receiver, DropCause cause) noexcept;
   /// Gives a signal's memory back.
-  void release(Signal* signal) noexcept;
+  void release(Signal* signal) noexcept {
+    if (signal->pool == index) [[likely]] {
+      pool.give(signal, signal->size_class);
+    } else {
+      release_block(signal, signal->pool, signal->size_class);
+    }
+  }
   void release_block(void* block, std::uint16_t pool, std::uint8_t size_class) noexcept;
   /// Gives an actor that is ready or idle here, with the right of notification, to another core.
   void hand_over(Slot& slot, Core& to) noexcept;
@@ -171,7 +188,9 @@ class alignas(64) Core {
 
   static void loop_entry(void* stack);
   [[noreturn]] static void loop(machine::Stack* me);
+  [[noreturn]] static void leave_loop(machine::Stack* me);
   void turn_over();
+  void note_cost(machine::Nanoseconds elapsed) noexcept;
   void take_arrivals();
   void adopt(Slot& slot);
   void give_surplus_slots() noexcept;
@@ -189,17 +208,19 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
-  void settle_down(Slot& slot, std::uint32_t handled);
+  void requeue(Slot& slot);
   static void drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
   static void finish(Slot& slot, const Exit& exit);
   void block(Slot& slot, machine::Stack* fresh);
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);
   void change_stack(Slot& slot, machine::Stack* me);
-  void arm_timeout(Slot& slot, std::uint32_t handled);
+  static void arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled);
 
   // balance.cpp
   bool wants_over(Slot& slot) noexcept;
+  bool moves_to_sender(Slot& slot) noexcept;
+  [[nodiscard]] bool worth_sharing() const noexcept;
   void share_work() noexcept;
   void give_work(Core& to) noexcept;
   void ask_for_work() noexcept;
@@ -222,10 +243,23 @@ class alignas(64) Core {
   machine::Nanoseconds now_ = 0;
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;
-  std::uint32_t batch_ = 64;
+  std::uint32_t activations_left_ = 0;  // in this turn
+  std::uint32_t batch_ = kLeastBatch;
+  bool batch_used_up_ = false;  // in this turn
   machine::Nanoseconds spin_limit_ = 20'000;
+  std::uint32_t slow_turns_ = 0;
+  std::uint64_t handled_before_ = 0;
   bool unwound_ = false;
+  std::uint32_t reclaimed_ = 0;
 };
+
+/// For the functions of this layer that do not switch stacks; others call Core::current().
+extern constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]];
+
+/// Coarse time: units of 2^20 ns, about a millisecond, wrapping.
+[[nodiscard]] constexpr std::uint32_t coarse(machine::Nanoseconds time) noexcept {
+  return static_cast<std::uint32_t>(time >> 20);
+}
 
 /// The identity of the actor in a slot, also while its exit is carried out. Owner.
 [[nodiscard]] Pid pid_of(const Slot& slot) noexcept;

@@ -17,6 +17,9 @@ namespace {
 // The cores of the process. Entries are written once, under the lock, and never removed.
 RealSync::atomic<Core*> core_table[kMaxCores];
 
+// Messages that threads outside sent to nobody that any domain knows.
+RealSync::atomic<std::uint64_t> strays{0};
+
 struct Registry {
   sync::Mutex lock;
   std::size_t made = 0;
@@ -99,6 +102,7 @@ Domain& Domain::take(const Config& config, std::size_t cores) {
     give(*domain);
     throw;
   }
+  for (std::size_t i = 0; i < cores; ++i) domain->cores_[i]->reclaimed_ = domain->reclaim();
   domain->core_count_ = cores;
   return *domain;
 }
@@ -226,7 +230,7 @@ Core& Domain::take_solo() {
     if (!vacant_solos_.empty()) {
       core = vacant_solos_.back();
       vacant_solos_.pop_back();
-      fresh = core->poller.epoll_fd() < 0;
+      fresh = !core->poller.is_open();
     }
   }
   if (core == nullptr) {
@@ -329,6 +333,21 @@ std::size_t Domain::grant_slots(std::size_t most) noexcept {
   }
 }
 
+void Domain::reclaim_slots() {
+  sync::UniqueGuard guard(lock_);
+  reclaimed_ = 0;
+  reclaim_.fetch_add(1, std::memory_order_relaxed);
+  wake_all();
+  // A core that is busy in a long handler is not waited for.
+  changed_.wait_for(guard, std::chrono::milliseconds(100), [this] { return reclaimed_ >= all_cores(); });
+}
+
+void Domain::reclaimed() noexcept {
+  sync::Guard guard(lock_);
+  ++reclaimed_;
+  changed_.notify_all();
+}
+
 // --- what is told -----------------------------------------------------------------------------------------
 
 void Domain::announce_death(const Death& death) noexcept {
@@ -353,9 +372,9 @@ void Domain::refused_outside(Pid receiver, std::string_view message, DropCause c
     outside.stopped_sends.fetch_add(1, std::memory_order_relaxed);
     report_stopped_send(message);
   }
-  dead_letter(receiver, message, cause);
   outside.dropped[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
   outside.refused.fetch_add(1, std::memory_order_relaxed);
+  dead_letter(receiver, message, cause);
 }
 
 std::size_t Domain::place_of(const Core& core) const noexcept {
@@ -364,8 +383,11 @@ std::size_t Domain::place_of(const Core& core) const noexcept {
   return place;
 }
 
+void count_stray() noexcept { strays.fetch_add(1, std::memory_order_relaxed); }
+
 Stats Domain::stats() const {
   Stats stats;
+  stats.strays = strays.load(std::memory_order_relaxed);
   stats.cores = core_count_;
   const auto order = std::memory_order_relaxed;
   stats.sent = outside.sent.load(order);

@@ -91,6 +91,12 @@ class Domain {
   void return_grant(std::size_t slots) noexcept {
     granted_.fetch_sub(slots, std::memory_order_relaxed);
   }
+  /// A thread outside that finds no slot makes the cores give theirs back, and waits for that.
+  void reclaim_slots();
+  [[nodiscard]] std::uint32_t reclaim() const noexcept {
+    return reclaim_.load(std::memory_order_relaxed);
+  }
+  void reclaimed() noexcept;
   /// How many vacant slots a core may keep to itself.
   [[nodiscard]] std::size_t slots_kept() const noexcept;
 
@@ -148,13 +154,18 @@ class Domain {
   RealSync::atomic<std::uint32_t> watchers_{0};
   RealSync::atomic<std::size_t> granted_{0};
   RealSync::atomic<bool> reported_{false};
+  RealSync::atomic<std::uint32_t> reclaim_{0};
 
   mutable sync::Mutex lock_;  // for what follows, and for who waits
   sync::Condition changed_;
   std::size_t arrived_ = 0;
+  std::size_t reclaimed_ = 0;  // cores that have given their slots back
   std::vector<sync::Thread> threads_;
   std::vector<Core*> vacant_solos_;
   Domain* next_free_ = nullptr;
 };
+
+/// Counts a message of a thread outside for which no domain can be blamed.
+void count_stray() noexcept;
 
 }  // namespace bulkhead::core

@@ -35,9 +35,11 @@ class TimerSlab {
       return chain;
     }
     for (int i = 0; i < kBatch && make_room(); ++i) {
-      SendTimer* timer = new (base_ + used_) SendTimer{};
-      timer->generation = 1;
-      timer->index = used_++;
+      const std::uint32_t index = used_.load(std::memory_order_relaxed);
+      SendTimer* timer = new (base_ + index) SendTimer{};
+      timer->generation.store(0, std::memory_order_relaxed);
+      timer->index = index;
+      used_.store(index + 1, std::memory_order_release);
       timer->next_of_owner = chain;
       chain = timer;
     }
@@ -53,12 +55,10 @@ class TimerSlab {
     free_ = chain;
   }
 
-  // The record of that index, if it was ever made.
+  // The record of that index; null when it was never made.
   [[nodiscard]] SendTimer* find(std::uint32_t index) noexcept {
-    sync::Guard guard(lock_);
-    return index < used_ ? base_ + index : nullptr;
+    return index < used_.load(std::memory_order_acquire) ? base_ + index : nullptr;
   }
-  [[nodiscard]] SendTimer& at(std::uint32_t index) noexcept { return base_[index]; }
 
  private:
   static constexpr int kBatch = 128;
@@ -68,7 +68,7 @@ class TimerSlab {
             memory::reserve_aligned(kMost * sizeof(SendTimer), memory::kHugePageBytes))) {}
 
   bool make_room() noexcept {
-    if (used_ < committed_) return true;
+    if (used_.load(std::memory_order_relaxed) < committed_) return true;
     if (committed_ == kMost) return false;
     try {
       memory::commit(reinterpret_cast<std::byte*>(base_) + committed_bytes_, kCommitStep);
@@ -83,7 +83,7 @@ class TimerSlab {
   sync::Mutex lock_;
   SendTimer* base_;
   SendTimer* free_ = nullptr;
-  std::uint32_t used_ = 0;
+  RealSync::atomic<std::uint32_t> used_{0};
   std::uint32_t committed_ = 0;
   std::size_t committed_bytes_ = 0;
 };
@@ -93,8 +93,15 @@ SendTimer& take_record(Core& core) {
   SendTimer* timer = core.free_timers;
   if (timer == nullptr) throw std::bad_alloc();
   core.free_timers = timer->next_of_owner;
-  ++timer->generation;
   return *timer;
+}
+
+std::uint64_t packed(Pid pid) { return std::uint64_t{pid.generation()} << 32 | pid.index(); }
+
+std::uint32_t next_generation(SendTimer& timer) noexcept {
+  const std::uint32_t next = timer.generation.load(std::memory_order_relaxed) + 1;
+  timer.generation.store(next, std::memory_order_relaxed);
+  return next;
 }
 
 // Unlinks a timer from its owner and makes its record free. A record whose generation is spent is
@@ -107,8 +114,7 @@ void give_record(Slot& owner, Core& core, SendTimer& timer) noexcept {
   (timer.previous_of_owner != nullptr ? timer.previous_of_owner->next_of_owner : extras.timers) =
       timer.next_of_owner;
   --extras.timer_count;
-  timer.signal = nullptr;
-  if (++timer.generation >= UINT32_MAX - 1) return;
+  if (next_generation(timer) == UINT32_MAX - 1) return;
   timer.next_of_owner = core.free_timers;
   core.free_timers = &timer;
 }
@@ -142,7 +148,8 @@ void fire_send_timer(Core& core, SendTimer& timer) noexcept {
   Signal* signal = timer.signal;
   const SignalOps* ops = timer.ops;
   const Pid to = timer.to;
-  give_record(Slab::at(timer.owner.index()), core, timer);
+  const auto owner = static_cast<std::uint32_t>(timer.owner.load(std::memory_order_relaxed));
+  give_record(Slab::at(owner), core, timer);
   const Delivery delivery = admit_later(to, signal);
   if (delivery == Delivery::kQueued) {
     commit(to, signal, ops);
@@ -181,7 +188,8 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   SendTimer& timer = take_record(*core);
   timer.kind = TimerKind::kSend;
   timer.to = to;
-  timer.owner = pid_of(slot);
+  timer.owner.store(packed(pid_of(slot)), std::memory_order_relaxed);
+  const std::uint32_t generation = next_generation(timer);
   timer.signal = signal;
   timer.ops = ops;
   timer.previous_of_owner = nullptr;
@@ -190,7 +198,7 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   extras.timers = &timer;
   ++extras.timer_count;
   core->timers.start(timer, delay.nanoseconds());
-  return TimerRef(timer.index, timer.generation);
+  return TimerRef(timer.index, generation);
 }
 
 }  // namespace bulkhead::core
@@ -202,15 +210,15 @@ bool cancel(TimerRef reference) {
   if (core == nullptr || core->running == nullptr) {
     throw std::logic_error("bulkhead: cancel was called outside any actor");
   }
-  if (reference == TimerRef()) return false;
   core::Slot& slot = *core->running;
   if (slot.extras == nullptr) return false;
-  core::SendTimer& timer = core::TimerSlab::process().at(reference.index());
-  // Another actor's record may change under us, but never into one that this actor owns.
-  if (timer.owner != core::pid_of(slot) || timer.generation != reference.generation() ||
-      timer.signal == nullptr) {
+  core::SendTimer* found = core::TimerSlab::process().find(reference.index());
+  if (found == nullptr || reference.generation() % 2 == 0 ||
+      found->generation.load(std::memory_order_relaxed) != reference.generation() ||
+      found->owner.load(std::memory_order_relaxed) != core::packed(core::pid_of(slot))) {
     return false;
   }
+  core::SendTimer& timer = *found;
   core->timers.cancel(timer);
   Signal* signal = timer.signal;
   const SignalOps* ops = timer.ops;

@@ -5,13 +5,14 @@
 
 namespace bulkhead::core {
 
-/// A timer that delivers a message. Its memory is never unmapped, so that a stale TimerRef can be
-/// looked up; it belongs to the actor that started it, and is touched by that actor's core only.
+/// A timer that delivers a message. It belongs to the actor that started it, and is touched by that
+/// actor's core only; but for generation and owner, which whoever holds a stale TimerRef may look at.
+/// Its memory is never unmapped.
 struct SendTimer : Timer {
-  std::uint32_t generation;
+  RealSync::atomic<std::uint32_t> generation;  // odd while the timer is used
   std::uint32_t index;
+  RealSync::atomic<std::uint64_t> owner;  // the slot's index, and the generation above it
   Pid to;
-  Pid owner;
   Signal* signal;
   const SignalOps* ops;
   SendTimer* next_of_owner;  // also: next free

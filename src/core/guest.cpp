@@ -24,7 +24,7 @@ Guest& Guest::take() {
     }
   }
   auto* guest = new Guest;
-  guest->slot_ = Slab::process().take(1);
+  guest->slot_ = Slab::process().take_unused();
   if (guest->slot_ == nullptr) {
     delete guest;
     throw std::bad_alloc();

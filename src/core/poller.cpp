@@ -36,6 +36,10 @@ int wait_for_events(int epoll, epoll_event* events, int room, machine::Nanosecon
 }  // namespace
 
 void Poller::open() {
+  static sync::RealSync::atomic<std::uint32_t> serials{0};
+  do {
+    serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
+  } while (serial_ == 0);
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "bulkhead: epoll_create1");
   event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -53,7 +57,7 @@ void Poller::close() noexcept {
   if (event_ >= 0) ::close(event_);
   if (epoll_ >= 0) ::close(epoll_);
   event_ = epoll_ = -1;
-  watched_ = 0;
+  watched_.store(0, std::memory_order_relaxed);
 }
 
 int Poller::add(int fd, ReadySink* sink) noexcept {
@@ -61,12 +65,14 @@ int Poller::add(int fd, ReadySink* sink) noexcept {
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | static_cast<std::uint32_t>(EPOLLET);
   event.data.ptr = sink;
   if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event) != 0) return errno;
-  ++watched_;
+  watched_.fetch_add(1, std::memory_order_relaxed);
   return 0;
 }
 
 void Poller::remove(int fd) noexcept {
-  if (epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr) == 0) --watched_;
+  if (epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr) == 0) {
+    watched_.fetch_sub(1, std::memory_order_relaxed);
+  }
 }
 
 int Poller::wait(machine::Nanoseconds timeout) noexcept {

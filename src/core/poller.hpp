@@ -1,10 +1,12 @@
 // A core's poller: an epoll instance, and an event counter by which other threads wake the core from
-// it. Owner only, but for wake().
+// it. The owner waits; add, remove and wake are for any thread of the domain, or inside its gate: the
+// kernel orders them.
 #pragma once
 
 #include <cstdint>
 
 #include "machine/clock.hpp"
+#include "sync/atomic.hpp"
 
 namespace bulkhead::core {
 
@@ -37,15 +39,21 @@ class Poller {
   void wake() noexcept;
 
   /// How many descriptors are registered.
-  [[nodiscard]] std::uint32_t watched() const noexcept { return watched_; }
-  [[nodiscard]] int epoll_fd() const noexcept { return epoll_; }
+  [[nodiscard]] std::uint32_t watched() const noexcept {
+    return watched_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool is_open() const noexcept { return epoll_ >= 0; }
+  /// Tells the openings of all pollers of the process apart; never 0 while open. A descriptor that was
+  /// registered under another serial is registered nowhere any more.
+  [[nodiscard]] std::uint32_t serial() const noexcept { return serial_; }
 
  private:
   static constexpr int kBatch = 256;
 
   int epoll_ = -1;
   int event_ = -1;
-  std::uint32_t watched_ = 0;
+  std::uint32_t serial_ = 0;
+  sync::RealSync::atomic<std::uint32_t> watched_{0};
 };
 
 }  // namespace bulkhead::core

@@ -4,14 +4,15 @@
 // receiver of a message) and is served newest first: their data are in the cache, and a tree of
 // actors is walked depth first, so that it never exists all at once. *Fair* holds those that used
 // their batch up, and those made ready from outside, and is served oldest first.
-// Hot goes first. So that nobody starves: every kPatience turns, the oldest of the hot moves to the
-// end of the fair queue, and the first of the fair one has its turn. An actor with n before it in
-// either queue therefore runs within about kPatience * n turns.
+// Hot goes first. So that nobody starves, the core asks once per turn (64 activations) for the next
+// one fairly: then the oldest of the hot moves to the end of the fair queue, and the first of the fair
+// one runs. An actor with n before it in either queue therefore runs within about n turns.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
 namespace bulkhead::core {
 
@@ -20,30 +21,21 @@ struct Slot;
 /// A ring that grows; both ends are open.
 class SlotRing {
  public:
-  [[nodiscard]] bool empty() const noexcept { return size_ == 0; }
-  [[nodiscard]] std::size_t size() const noexcept { return size_; }
+  [[nodiscard]] bool empty() const noexcept { return first_ == end_; }
+  [[nodiscard]] std::size_t size() const noexcept { return end_ - first_; }
 
   /// Throws std::bad_alloc when it must grow and cannot.
   void push_back(Slot* slot) {
-    if (size_ == capacity_) [[unlikely]] grow();
-    ring_[(first_ + size_++) & (capacity_ - 1)] = slot;
+    if (end_ - first_ == capacity_) [[unlikely]] grow();
+    ring_[end_++ & (capacity_ - 1)] = slot;
   }
-
   void push_front(Slot* slot) {
-    if (size_ == capacity_) [[unlikely]] grow();
-    first_ = (first_ - 1) & (capacity_ - 1);
-    ring_[first_] = slot;
-    ++size_;
+    if (end_ - first_ == capacity_) [[unlikely]] grow();
+    ring_[--first_ & (capacity_ - 1)] = slot;
   }
-
-  [[nodiscard]] Slot* pop_front() noexcept {
-    Slot* slot = ring_[first_];
-    first_ = (first_ + 1) & (capacity_ - 1);
-    --size_;
-    return slot;
-  }
-
-  [[nodiscard]] Slot* pop_back() noexcept { return ring_[(first_ + --size_) & (capacity_ - 1)]; }
+  /// Not empty.
+  [[nodiscard]] Slot* pop_front() noexcept { return ring_[first_++ & (capacity_ - 1)]; }
+  [[nodiscard]] Slot* pop_back() noexcept { return ring_[--end_ & (capacity_ - 1)]; }
 
   void reserve(std::size_t slots) {
     while (capacity_ < slots) grow();
@@ -53,49 +45,62 @@ class SlotRing {
   void shrink() noexcept {
     if (capacity_ <= kSmallest) return;
     ring_.reset();
-    capacity_ = first_ = 0;
+    capacity_ = 0;
+    first_ = end_ = 0;
   }
 
  private:
-  static constexpr std::size_t kSmallest = 1024;
+  static constexpr std::uint64_t kSmallest = 1024;
 
-  void grow() {
-    const std::size_t capacity = capacity_ == 0 ? kSmallest : capacity_ * 2;
+  [[gnu::noinline, gnu::cold]] void grow() {
+    const std::uint64_t capacity = capacity_ == 0 ? kSmallest : capacity_ * 2;
     auto ring = std::make_unique_for_overwrite<Slot*[]>(capacity);
-    for (std::size_t i = 0; i < size_; ++i) ring[i] = ring_[(first_ + i) & (capacity_ - 1)];
+    const std::uint64_t size = end_ - first_;
+    for (std::uint64_t i = 0; i < size; ++i) ring[i] = ring_[(first_ + i) & (capacity_ - 1)];
     ring_ = std::move(ring);
     capacity_ = capacity;
     first_ = 0;
+    end_ = size;
   }
 
+  // Positions only grow, but for push_front, and wrap around; the ring's index is their low bits.
   std::unique_ptr<Slot*[]> ring_;
-  std::size_t capacity_ = 0;
-  std::size_t first_ = 0;
-  std::size_t size_ = 0;
+  std::uint64_t capacity_ = 0;
+  std::uint64_t first_ = 0;
+  std::uint64_t end_ = 0;
 };
 
 class ReadyQueue {
  public:
-  void push_hot(Slot* slot) { hot_.push_back(slot); }
+  void push_hot(Slot* slot) {
+    if (newest_ != nullptr) hot_.push_back(newest_);
+    newest_ = slot;
+  }
   void push_fair(Slot* slot) { fair_.push_back(slot); }
 
-  [[nodiscard]] bool empty() const noexcept { return hot_.empty() && fair_.empty(); }
-  [[nodiscard]] std::size_t size() const noexcept { return hot_.size() + fair_.size(); }
+  [[nodiscard]] bool empty() const noexcept {
+    return newest_ == nullptr && hot_.empty() && fair_.empty();
+  }
+  [[nodiscard]] std::size_t size() const noexcept {
+    return (newest_ != nullptr ? 1 : 0) + hot_.size() + fair_.size();
+  }
 
   /// The next to run; null when there is none.
   [[nodiscard]] Slot* next() noexcept {
-    if (++turn_ == kPatience) [[unlikely]] {
-      turn_ = 0;
-      if (!fair_.empty()) {
-        Slot* slot = fair_.pop_front();
-        // There is room: one has just left.
-        if (!hot_.empty()) fair_.push_back(hot_.pop_front());
-        return slot;
-      }
-      if (!hot_.empty()) return hot_.pop_front();
-    }
+    if (newest_ != nullptr) [[likely]] return std::exchange(newest_, nullptr);
     if (!hot_.empty()) return hot_.pop_back();
     return fair_.empty() ? nullptr : fair_.pop_front();
+  }
+
+  /// The same, for the turn that patience demands.
+  [[nodiscard]] Slot* next_fairly() noexcept {
+    if (fair_.empty()) {
+      if (!hot_.empty()) return hot_.pop_front();
+      return std::exchange(newest_, nullptr);
+    }
+    Slot* slot = fair_.pop_front();
+    if (!hot_.empty()) fair_.push_back(hot_.pop_front());  // there is room: one has just left
+    return slot;
   }
 
   /// One to give away: the one that would wait longest here; null when there is none.
@@ -113,11 +118,9 @@ class ReadyQueue {
   }
 
  private:
-  static constexpr std::uint32_t kPatience = 64;
-
+  Slot* newest_ = nullptr;  // the top of the hot
   SlotRing hot_;
   SlotRing fair_;
-  std::uint32_t turn_ = 0;
 };
 
 }  // namespace bulkhead::core

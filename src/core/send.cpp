@@ -11,7 +11,7 @@ namespace bulkhead::core {
 
 namespace {
 
-// In a bounded mailbox each message holds one place from here until it is taken to be handled.
+// Takes a place in a bounded mailbox; see give_place_back.
 bool reserve_place(Slot& slot, std::uint32_t bound) noexcept {
   if (slot.mail.fetch_add(1, std::memory_order_relaxed) < bound) return true;
   slot.mail.fetch_sub(1, std::memory_order_relaxed);
@@ -39,13 +39,24 @@ void notify(Slot& slot) noexcept {
   core_at(slot.home.load(std::memory_order_acquire))->notify_remote(slot);
 }
 
+// The domain that a slot's actor lives or lived in; null when that is gone.
+Domain* domain_of(const Slot* slot) noexcept {
+  const Core* home = slot != nullptr ? core_at(slot->home.load(std::memory_order_acquire)) : nullptr;
+  return home != nullptr ? home->domain.load(std::memory_order_acquire) : nullptr;
+}
+
 [[gnu::noinline]] void commit_from_outside(Slot& slot, Pid to, Signal* signal) noexcept {
-  Core* home = core_at(slot.home.load(std::memory_order_acquire));
-  Domain* domain = home != nullptr ? home->domain.load(std::memory_order_acquire) : nullptr;
+  Domain* domain = domain_of(&slot);
   if (domain == nullptr || !domain->gate.enter()) {
-    if (domain != nullptr) domain->refused_outside(to, signal->ops->name, DropCause::kStopped);
-    signal->ops->destroy(signal, DropCause::kStopped);
+    if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
+    const SignalOps& ops = *signal->ops;
+    ops.destroy(signal, DropCause::kStopped);
     release_anywhere(signal);
+    if (domain != nullptr) {
+      domain->refused_outside(to, ops.name, DropCause::kStopped);
+    } else {
+      count_stray();
+    }
     return;
   }
   domain->outside.sent.fetch_add(1, std::memory_order_release);  // [pair domain.quiescent]
@@ -68,8 +79,20 @@ Admission admit(Core* core, Slot* slot, Pid to, std::uint32_t bound, std::size_t
   }
 }
 
+void write_words(Signal* signal, std::uint64_t first, std::uint64_t second) noexcept {
+  auto* payload = reinterpret_cast<std::uint64_t*>(signal + 1);
+  payload[0] = first;
+  payload[1] = second;
+}
+
 bool lives(const Slot* slot, Pid pid) noexcept {
   return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == pid.generation();
+}
+
+// Why a pid cannot be sent to. To a thread outside, nobody lives where the runtime does not run.
+[[gnu::cold]] Delivery why_not(const Core* core, const Slot* slot) noexcept {
+  const Domain* domain = core == nullptr ? domain_of(slot) : nullptr;
+  return domain != nullptr && domain->gate.closed() ? Delivery::kStopped : Delivery::kGone;
 }
 
 DropCause cause_of(Delivery why) noexcept {
@@ -90,7 +113,7 @@ DropCause cause_of(Delivery why) noexcept {
 }  // namespace
 
 Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
-  Core* core = Core::current();
+  Core* core = tl_core;
   if (core != nullptr && size_class != memory::kHeapClass && core->should_give_way(size_class))
       [[unlikely]] {
     // Let the receivers run, so that the memory is used again while it is in the cache, and does not
@@ -99,14 +122,53 @@ Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
     core = Core::current();
   }
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) [[unlikely]] return {nullptr, Delivery::kGone};
+  if (!lives(slot, to)) [[unlikely]] return {nullptr, why_not(core, slot)};
   return admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
+}
+
+namespace {
+
+// What send_words does when anything is out of the ordinary.
+[[gnu::noinline, gnu::cold]] Delivery send_words_slowly(Pid to, const SignalOps* ops,
+                                                        std::uint64_t first,
+                                                        std::uint64_t second) noexcept {
+  const Admission admission = prepare(to, kSmallestBlock, 0);
+  if (admission.signal == nullptr) return admission.why;
+  write_words(admission.signal, first, second);
+  commit(to, admission.signal, ops);
+  return Delivery::kQueued;
+}
+
+}  // namespace
+
+Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first, std::uint64_t second) noexcept {
+  Core* core = tl_core;
+  if (core == nullptr || to.index() >= Slab::used() || core->pool.dry(0)) [[unlikely]] {
+    return send_words_slowly(to, ops, first, second);
+  }
+  Slot& slot = Slab::at(to.index());
+  if (slot.generation.load(std::memory_order_relaxed) != to.generation() ||
+      slot.home.load(std::memory_order_acquire) != core->index ||  // [pair slot.home]
+      slot.mail_bound.load(std::memory_order_relaxed) != 0 || slot.inbox.has_mail()) [[unlikely]] {
+    return send_words_slowly(to, ops, first, second);
+  }
+  auto* signal = static_cast<Signal*>(core->pool.take_ready(0));
+  signal->ops = ops;
+  signal->generation = to.generation();
+  signal->pool = core->index;
+  signal->size_class = 0;
+  signal->flags = 0;
+  write_words(signal, first, second);
+  core->counts.sent.raise();
+  slot.append(signal);
+  if (slot.turn == Turn::kIdle) core->make_ready(slot);
+  return Delivery::kQueued;
 }
 
 Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) return {nullptr, Delivery::kGone};
-  return admit(Core::current(), slot, to, 0, bytes, size_class);
+  if (!lives(slot, to)) return {nullptr, why_not(tl_core, slot)};
+  return admit(tl_core, slot, to, 0, bytes, size_class);
 }
 
 Signal* prepare_later(std::size_t bytes, std::uint8_t size_class) {
@@ -129,35 +191,34 @@ void count_refused(Pid to, Delivery why, std::string_view message) noexcept {
   const DropCause cause = cause_of(why);
   const auto place = static_cast<std::size_t>(cause);
   if (Core* core = Core::current(); core != nullptr) {
-    core->domain.load(std::memory_order_relaxed)->dead_letter(to, message, cause);
     core->counts.dropped[place].raise();
     core->counts.refused.raise();
+    core->domain.load(std::memory_order_relaxed)->dead_letter(to, message, cause);
     return;
   }
   // A thread outside: the runtime that the receiver lived in counts.
-  Slot* slot = Slab::find(to.index());
-  Core* home = slot != nullptr ? core_at(slot->home.load(std::memory_order_acquire)) : nullptr;
-  Domain* domain = home != nullptr ? home->domain.load(std::memory_order_acquire) : nullptr;
-  if (domain != nullptr) domain->refused_outside(to, message, cause);
+  if (Domain* domain = domain_of(Slab::find(to.index())); domain != nullptr) {
+    domain->refused_outside(to, message, cause);
+  } else {
+    count_stray();
+  }
 }
 
 void release_in_hand(Signal* signal) noexcept {
-  Core* core = Core::current();
+  Core* core = tl_core;
   core->stack->in_hand = nullptr;
   core->release(signal);
 }
 
 void withdraw(Pid to, Signal* signal) noexcept {
-  if ((signal->flags & Signal::kBounded) != 0) {
-    Slab::at(to.index()).mail.fetch_sub(1, std::memory_order_relaxed);
-  }
+  if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(to.index()), *signal);
   release_anywhere(signal);
 }
 
 void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
   signal->ops = ops;
   Slot& slot = Slab::at(to.index());
-  Core* core = Core::current();
+  Core* core = tl_core;
   if (core == nullptr) [[unlikely]] {
     commit_from_outside(slot, to, signal);
     return;
@@ -172,6 +233,12 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
     }
     slot.append(signal);
     if (slot.turn == Turn::kIdle) core->make_ready(slot);
+    return;
+  }
+  if (home == kNoCore) [[unlikely]] {
+    // It has ended since it was admitted, and its slot is on its way to another core.
+    core->counts.sent.raise();
+    core->drop(signal, to, DropCause::kGone);
     return;
   }
   if (core_at(home)->domain.load(std::memory_order_relaxed) !=
@@ -192,7 +259,7 @@ void wake(Slot& slot) noexcept {
     unpark_guest(slot);
     return;
   }
-  Core* core = Core::current();
+  Core* core = tl_core;
   if (core != nullptr && home == core->index) {
     core->resume_later(slot);
     return;

@@ -37,6 +37,11 @@ Slot* Slab::take(std::size_t wanted) noexcept {
   return chain;
 }
 
+Slot* Slab::take_unused() noexcept {
+  sync::Guard guard(lock_);
+  return take_fresh();
+}
+
 // The first free slot that nobody is pushing into right now.
 Slot* Slab::take_free() noexcept {
   for (Slot** link = &free_; *link != nullptr; link = &(*link)->next_free) {

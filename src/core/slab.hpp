@@ -35,6 +35,8 @@ class Slab {
   /// Takes up to `wanted` vacant slots, chained by next_free; the caller holds the right of
   /// notification of each. Null when the address range is used up or there is no memory.
   [[nodiscard]] Slot* take(std::size_t wanted) noexcept;
+  /// Takes a slot that was never anybody's, so that no pid can reach it; the same otherwise.
+  [[nodiscard]] Slot* take_unused() noexcept;
   /// Gives a chain of vacant slots back.
   void give(Slot* chain) noexcept;
 

@@ -94,7 +94,7 @@ struct alignas(64) Slot {
   Timer* wait_timer;                          // of the wait that it is parked in
   Slot* next_free;                            // in a list of vacant slots
   std::uint64_t handled;                      // messages
-  std::uint32_t moved_at;                     // low bits of `handled` at the last move
+  std::uint32_t stays_until;                  // does not move before; coarse time, balance.cpp
   std::uint16_t state_pool;                   // whose memory the state is
   std::uint8_t state_class;
 
@@ -108,6 +108,8 @@ struct alignas(64) Slot {
   static constexpr std::uint16_t kTimeoutOver = 128;  // the handler has returned
   static constexpr std::uint16_t kSolo = 256;         // has its core to itself
   static constexpr std::uint16_t kMoving = 512;       // handed over, not yet adopted
+  static constexpr std::uint16_t kHasTimeout = 1024;  // its class has a receive timeout
+  static constexpr std::uint16_t kResumed = 2048;     // between begin_wait and park
 
   [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
   void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }
@@ -133,6 +135,14 @@ struct alignas(64) Slot {
     return signal;
   }
 };
+
+/// In a bounded mailbox each message holds one place, from its admission until it is taken to be
+/// handled, or dropped, by whomever. The count belongs to the slot, not to an incarnation: places held
+/// by stragglers for an earlier actor come back when they are dropped, so it is never reset.
+inline void give_place_back(Slot& slot, Signal& signal) noexcept {
+  signal.flags = static_cast<std::uint8_t>(signal.flags & ~Signal::kBounded);
+  slot.mail.fetch_sub(1, std::memory_order_relaxed);
+}
 
 static_assert(sizeof(Slot) == 192, "a slot is three cache lines");
 

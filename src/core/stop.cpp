@@ -1,4 +1,6 @@
 // How a core ends its actors when its domain stops, and what is left to do after its thread has left.
+#include <cstdio>
+
 #include "base/check.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
@@ -7,15 +9,35 @@
 
 namespace bulkhead::core {
 
+namespace {
+
+constexpr int kMostNamed = 16;  // per core
+
+void say_who_is_left(const Slot& slot) {
+  std::fprintf(stderr,
+               "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended "
+               "now\n",
+               to_string(pid_of(slot)).c_str(), static_cast<int>(slot.kind->name.size()),
+               slot.kind->name.data(), slot.stack != nullptr ? "blocked in a handler" : "busy",
+               slot.length);
+}
+
+}  // namespace
+
 // Ready ones find the mark when they have their turn; blocked ones are unwound from their wait. An
 // actor that arrives later is ended by another call (see adopt).
 void Core::end_all_actors() {
   unwound_ = true;
+  int named = domain.load(std::memory_order_relaxed)->names_busy() ? 0 : kMostNamed;
   const std::uint32_t used = Slab::used();
   for (std::uint32_t i = 0; i < used; ++i) {
     Slot& slot = Slab::at(i);
     if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
     if (slot.has(Slot::kMoving)) continue;
+    if (named < kMostNamed && (slot.turn == Turn::kReady || slot.turn == Turn::kParked)) {
+      ++named;
+      say_who_is_left(slot);
+    }
     switch (slot.turn) {
       case Turn::kVacant:
         break;

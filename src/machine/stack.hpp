@@ -43,8 +43,8 @@ struct ExceptionState {
 /// The record at the top of each stack. All of it belongs to the core that runs or holds the stack.
 struct alignas(64) Stack {
   core::Core* core = nullptr;       // whose loop runs on this stack; set anew by who resumes it
-  Signal* in_hand = nullptr;        // the signal whose handler runs here, until it is released
-  const SignalOps* in_hand_ops = nullptr;  // the same, until its handler has returned
+  const SignalOps* in_hand_ops = nullptr;  // of the signal whose handler runs here; null when none
+  Signal* in_hand = nullptr;        // that signal, null once released; only while there is one
   StackPointer saved = nullptr;     // where to go on, while the stack is left
   Stack* next = nullptr;            // in a free list
   ExceptionState exceptions;        // while the stack is left

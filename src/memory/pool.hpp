@@ -60,6 +60,13 @@ class Pool {
     return block;
   }
 
+  /// Owner: the same when the class is not dry.
+  [[nodiscard]] void* take_ready(std::uint8_t size_class) noexcept {
+    Block* block = free_[size_class];
+    free_[size_class] = block->next;
+    return block;
+  }
+
   /// Owner.
   void give(void* memory, std::uint8_t size_class) noexcept {
     auto* block = static_cast<Block*>(memory);

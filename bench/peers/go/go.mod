@@ -1,0 +1,3 @@
+module bulkhead/bench/peers/go
+
+go 1.19

@@ -1,0 +1,126 @@
+#include "bulkhead/net/lookup.hpp"
+
+#include <netdb.h>
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "bulkhead/net/stream.hpp"
+#include "core/slab.hpp"
+#include "net/failure.hpp"
+#include "net/operation.hpp"
+#include "net/remaining.hpp"
+#include "net/resolver.hpp"
+
+namespace bulkhead::net {
+
+namespace {
+
+constexpr std::string_view kWhat = "look up";
+constexpr std::size_t kLongestName = 254;  // RFC 1035, and a dot at the end
+
+Error failed(const std::string& host, int code) { return failure(kWhat, printable(host), code); }
+
+ErrorKind kind_of_lookup(int error) noexcept {
+  switch (error) {
+    case EAI_NONAME:
+#ifdef EAI_NODATA
+    case EAI_NODATA:
+#endif
+#ifdef EAI_ADDRFAMILY
+    case EAI_ADDRFAMILY:
+#endif
+      return ErrorKind::kNoSuchName;
+    case EAI_AGAIN:
+    case EAI_FAIL:
+      return ErrorKind::kLookupFailed;
+    case EAI_MEMORY:
+      return ErrorKind::kNoMemory;
+    default:
+      return ErrorKind::kOther;
+  }
+}
+
+Error error_of(const LookupRequest& request) {
+  if (request.error == EAI_SYSTEM) return failed(request.host, request.system_error);
+  const ErrorKind kind = kind_of_lookup(request.error);
+  return {kind, 0, 0,
+          std::string(kWhat) + " " + printable(request.host) + ": " +
+              std::string(to_string(kind)) + " (" + gai_strerror(request.error) + ")"};
+}
+
+bool could_be_a_name(std::string_view host) noexcept {
+  return !host.empty() && host.size() <= kLongestName &&
+         std::none_of(host.begin(), host.end(),
+                      [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
+}
+
+// Blocks the actor until the request is answered. 0, or an errno.
+int ask(const std::shared_ptr<LookupRequest>& request, Timeout timeout) {
+  Resolver& resolver = Resolver::process();
+  Resolver::Queue one{request};
+  std::uint64_t epoch = 0;
+  try {
+    epoch = core::Core::begin_wait();
+  } catch (const std::exception&) {
+    return ENOMEM;
+  }
+  core::Slot& slot = *core::Core::current()->running;
+  request->waiter = {core::Slab::index_of(slot), epoch};
+  struct Withdraw {
+    Resolver& resolver;
+    const LookupRequest& request;
+    ~Withdraw() { resolver.withdraw(request); }
+  };
+  if (!resolver.submit(one)) {
+    static_cast<void>(slot.wait.claim(epoch));  // nobody else knows of it
+    return EAGAIN;
+  }
+  const Withdraw withdraw{resolver, *request};
+  core::Core::park(epoch, timeout.nanoseconds());
+  if (request->answered) return 0;
+  return slot.has(core::Slot::kUnwind) ? ECANCELED : ETIMEDOUT;
+}
+
+}  // namespace
+
+Result<std::vector<Endpoint>> lookup(std::string_view host, std::uint16_t port, Timeout timeout) {
+  require_actor("net::lookup");
+  std::string_view bare = host;
+  if (bare.starts_with('[') && bare.ends_with(']')) bare = bare.substr(1, bare.size() - 2);
+  if (const auto endpoint = numeric(bare, port)) {
+    if (bare.size() == host.size() || endpoint->family() == Endpoint::Family::kV6) {
+      return std::vector{*endpoint};
+    }
+  }
+  if (!could_be_a_name(host)) {
+    return std::unexpected(bad_address(std::string(kWhat) + " \"" + printable(host) +
+                                       "\": neither a host name nor an address"));
+  }
+  auto request = std::make_shared<LookupRequest>();
+  request->host = host;
+  request->port = port;
+  if (const int error = ask(request, timeout); error != 0) {
+    return std::unexpected(failed(request->host, error));
+  }
+  if (request->error != 0) return std::unexpected(error_of(*request));
+  return std::move(request->found);
+}
+
+Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Timeout timeout) {
+  Remaining remaining(timeout);
+  const auto endpoints = lookup(host, port, remaining.now());
+  if (!endpoints) return std::unexpected(endpoints.error());
+  // Each may take its share of what is left, so that one that is silent leaves time for the others.
+  for (std::size_t i = 0;; ++i) {
+    Timeout share = remaining.now();
+    const std::size_t left = endpoints->size() - i;
+    if (!share.is_forever()) share = std::chrono::nanoseconds(share.nanoseconds()) / left;
+    auto stream = connect((*endpoints)[i], share);
+    if (stream || left == 1) return stream;
+  }
+}
+
+}  // namespace bulkhead::net

@@ -1,0 +1,90 @@
+#include "net/operation.hpp"
+
+#include <stdexcept>
+#include <string>
+
+#include "core/slab.hpp"
+
+namespace bulkhead::net {
+
+void require_actor(const char* function) {
+  const core::Core* core = core::Core::current();
+  if (core == nullptr || core->running == nullptr) {
+    throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
+  }
+}
+
+Operation::Operation(const Descriptor& descriptor, Direction direction, const char* function)
+    : generation_(descriptor.generation()), direction_(direction) {
+  require_actor(function);
+  if (descriptor.number() < 0) return;
+  Entry& entry = entry_at(descriptor.number());
+  const Look look = entry.readiness.enter(direction, generation_);
+  if (look.access == Access::kOpen) {
+    entry_ = &entry;
+    ready_ = look.ready;
+    refused_ = 0;
+  } else if (look.access == Access::kBusy) {
+    refused_ = EBUSY;
+  }
+}
+
+Operation::~Operation() {
+  if (entry_ == nullptr) return;
+  if (entry_->readiness.leave(direction_, generation_, ready_) == Left::kMustClose) {
+    entry_->close_now();
+  }
+}
+
+int Operation::take(Look look) noexcept {
+  ready_ = look.ready;
+  return look.access == Access::kOpen ? 0 : EBADF;
+}
+
+// Returns 0 when it may be ready.
+int Operation::wait(Timeout timeout) {
+  ready_ = 0;
+  if (timeout.nanoseconds() == 0) return ETIMEDOUT;
+  machine::Nanoseconds left = machine::kNever;
+  if (!timeout.is_forever()) {
+    const machine::Nanoseconds now = machine::now();
+    if (deadline_ == 0) deadline_ = machine::later(now, timeout.nanoseconds());
+    left = deadline_ - now;
+  }
+  for (;;) {
+    if (left <= 0) return ETIMEDOUT;
+    if (const int error = park(left); error != 0) return error;
+    if (ready_ != 0) return 0;
+    if (left != machine::kNever) left = deadline_ - machine::now();
+  }
+}
+
+// Waits once. Whatever ends the wait, a timer, a report, a close or a stop, the word tells afterwards.
+int Operation::park(machine::Nanoseconds timeout) {
+  if (const int error = entry_->watch(direction_); error != 0) return error;
+  std::uint64_t epoch = 0;
+  try {
+    epoch = core::Core::begin_wait();
+  } catch (const std::exception&) {
+    return ENOMEM;  // for a stack to go on with
+  }
+  core::Slot& slot = *core::Core::current()->running;
+  struct Announcement {
+    Operation* operation;
+    Waiter waiter;
+    ~Announcement() {
+      operation->entry_->readiness.withdraw(operation->direction_, waiter);
+    }
+  } announcement{this, {core::Slab::index_of(slot), epoch}};
+  const Look look = entry_->readiness.announce(direction_, generation_, announcement.waiter);
+  if (look.access == Access::kOpen && look.ready == 0) {
+    core::Core::park(epoch, timeout);
+    if (slot.has(core::Slot::kUnwind)) return ECANCELED;  // in a destructor: it could not be thrown
+    return take(entry_->readiness.look(direction_, generation_));
+  }
+  // Nothing to wait for. If somebody has claimed the wait already, their wake-up must be awaited.
+  if (!slot.wait.claim(epoch)) core::Core::park(epoch, machine::kNever);
+  return take(look);
+}
+
+}  // namespace bulkhead::net

@@ -1,0 +1,12 @@
+// A reference to const would dangle too.
+// expect: bulkhead: this message cannot be sent: it holds a reference
+// expect: (Holder = Bad; Member = const int&; int Position = 2;|refuse\w*<Bad, const int &, 2, )
+// expect: (M = Bad\b|check_sendable<Bad>)
+#include <bulkhead/message.hpp>
+
+struct Bad {
+  int id;
+  int const& total;
+};
+
+int main() { bulkhead::check_sendable<Bad>(); }

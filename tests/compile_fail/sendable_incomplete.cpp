@@ -1,0 +1,8 @@
+// A message must be known to be checked.
+// expect: bulkhead: this message cannot be sent: its type is only declared so far
+// expect: (M = Bad\b|check_sendable<Bad>)
+#include <bulkhead/message.hpp>
+
+struct Bad;
+
+int main() { bulkhead::check_sendable<Bad>(); }

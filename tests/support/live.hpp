@@ -1,0 +1,48 @@
+/// Live: a value whose every construction and destruction is counted.
+#pragma once
+
+#include <atomic>
+#include <cstdlib>
+#include <utility>
+
+namespace support {
+
+/// Moves, and never copies. Destroying one twice, or one that never was, aborts.
+class Live {
+ public:
+  Live() noexcept : Live(0) {}
+  explicit Live(int value) noexcept : value_(value) { born(); }
+  Live(Live&& other) noexcept : value_(std::exchange(other.value_, -1)) { born(); }
+  Live& operator=(Live&& other) noexcept {
+    value_ = std::exchange(other.value_, -1);
+    return *this;
+  }
+  ~Live() {
+    if (mark_ != kMark) std::abort();
+    mark_ = ~kMark;
+    alive_.fetch_sub(1, std::memory_order_relaxed);
+    // One that was moved from carries nothing: only the last in the chain is the end of the value.
+    if (value_ >= 0) ended_.fetch_add(1, std::memory_order_relaxed);
+  }
+
+  [[nodiscard]] int value() const noexcept { return value_; }
+
+  /// Objects that exist now.
+  [[nodiscard]] static long alive() noexcept { return alive_.load(std::memory_order_relaxed); }
+  /// Values whose last holder was destroyed, since the last reset.
+  [[nodiscard]] static long ended() noexcept { return ended_.load(std::memory_order_relaxed); }
+  static void reset() noexcept { ended_.store(0, std::memory_order_relaxed); }
+
+ private:
+  static constexpr unsigned kMark = 0x600df00d;
+
+  void born() noexcept { alive_.fetch_add(1, std::memory_order_relaxed); }
+
+  static inline std::atomic<long> alive_{0};
+  static inline std::atomic<long> ended_{0};
+
+  volatile unsigned mark_ = kMark;
+  int value_;
+};
+
+}  // namespace support

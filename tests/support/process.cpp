@@ -1,0 +1,113 @@
+#include "support/process.hpp"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <stdexcept>
+#include <string>
+
+#include "support/wait.hpp"
+
+namespace support {
+
+namespace {
+
+std::size_t entries_of(const char* folder) {
+  std::size_t count = 0;
+  for ([[maybe_unused]] const auto& entry : std::filesystem::directory_iterator(folder)) ++count;
+  return count;
+}
+
+struct Close {
+  void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, Close>;
+
+File temporary() {
+  File file(std::tmpfile());
+  if (file == nullptr) throw std::runtime_error("no temporary file");
+  return file;
+}
+
+std::string text_of(std::FILE* file) {
+  std::string text;
+  std::array<char, 4096> part{};
+  std::rewind(file);
+  while (const std::size_t got = std::fread(part.data(), 1, part.size(), file)) {
+    text.append(part.data(), got);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::size_t open_descriptors() { return entries_of("/proc/self/fd"); }
+
+std::size_t threads() { return entries_of("/proc/self/task"); }
+
+std::size_t mappings() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t count = 0;
+  for (std::string line; std::getline(maps, line);) ++count;
+  return count;
+}
+
+std::size_t resident_bytes() {
+  std::ifstream statm("/proc/self/statm");
+  std::size_t total = 0;
+  std::size_t resident = 0;
+  statm >> total >> resident;
+  return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
+std::string stderr_of(const std::function<void()>& function) {
+  const File file = temporary();
+  std::fflush(stderr);
+  const int kept = dup(STDERR_FILENO);
+  dup2(fileno(file.get()), STDERR_FILENO);
+  try {
+    function();
+  } catch (...) {
+    dup2(kept, STDERR_FILENO);
+    close(kept);
+    throw;
+  }
+  std::fflush(stderr);
+  dup2(kept, STDERR_FILENO);
+  close(kept);
+  return text_of(file.get());
+}
+
+Ended run_in_child(const std::function<void()>& function) {
+  const File file = temporary();
+  std::fflush(nullptr);
+  const pid_t child = fork();
+  if (child < 0) throw std::runtime_error("fork failed");
+  if (child == 0) {
+    dup2(fileno(file.get()), STDERR_FILENO);
+    function();
+    std::fflush(nullptr);
+    _exit(0);
+  }
+  int status = 0;
+  const bool ended = eventually([&] { return waitpid(child, &status, WNOHANG) == child; });
+  if (!ended) {
+    kill(child, SIGKILL);
+    waitpid(child, &status, 0);
+  }
+  Ended result;
+  if (WIFEXITED(status)) result.status = WEXITSTATUS(status);
+  if (WIFSIGNALED(status)) result.signal = WTERMSIG(status);
+  result.errors = text_of(file.get());
+  return result;
+}
+
+}  // namespace support

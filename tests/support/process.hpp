@@ -1,0 +1,28 @@
+/// What the kernel knows of this process, and what it writes to stderr.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <string>
+
+namespace support {
+
+[[nodiscard]] std::size_t open_descriptors();
+[[nodiscard]] std::size_t threads();
+[[nodiscard]] std::size_t mappings();
+[[nodiscard]] std::size_t resident_bytes();
+
+/// Runs `function` and returns what was written to stderr meanwhile, by whatever thread.
+[[nodiscard]] std::string stderr_of(const std::function<void()>& function);
+
+/// How a child process ended.
+struct Ended {
+  int status = -1;  ///< of exit, or -1
+  int signal = 0;   ///< that killed it, or 0
+  std::string errors;  ///< what it wrote to stderr
+};
+
+/// Runs `function` in a child process, which then exits with 0. Killed when it does not end in time.
+[[nodiscard]] Ended run_in_child(const std::function<void()>& function);
+
+}  // namespace support

@@ -90,6 +90,30 @@ template <class R, class M>
   }
 }
 
+/// Waits until the receiver takes the message; `message` is as it was when that fails.
+template <class M>
+[[nodiscard]] Delivery offer(Pid to, M& message, const SignalOps* ops, Timeout timeout) {
+  constexpr std::size_t bytes = kSignalBytes<Offer<M>>;
+  const core::Admission admission =
+      core::prepare_unbounded(to, bytes, core::block_class(bytes));
+  if (admission.signal == nullptr) return admission.why;
+  core::ReplyFrame<void> frame;
+  struct Back {
+    Pid to;
+    Signal* signal;
+    ~Back() {
+      if (signal != nullptr) core::withdraw(to, signal);
+    }
+  } back{to, admission.signal};
+  core::AskWait wait(frame);
+  new (payload<Offer<M>>(admission.signal)) Offer<M>{wait.reply_to(), &message};
+  back.signal = nullptr;
+  core::commit(to, admission.signal, ops);
+  wait.wait(timeout);
+  if (frame.outcome == core::AskFrame::Outcome::kAnswered) return Delivery::kQueued;
+  return frame.error == AskError::kTimedOut ? Delivery::kFull : core::delivery_of(frame.error);
+}
+
 }  // namespace handler
 
 /// Where messages of type M can be sent, whatever the class of the actor behind it.
@@ -145,6 +169,17 @@ class Address {
   [[nodiscard]] Delivery try_send(M& message) const {
     check<M>();
     return handler::try_tell(pid_, message, &handler::kTell<A, M>);
+  }
+
+  /// For bounded mailboxes: sends, and when the mailbox is full waits, in order with those who wait
+  /// already, until the receiver takes the message. kFull when `timeout` has passed before. On any
+  /// other outcome than kQueued the message is left as it was. In an actor only the actor waits.
+  template <class M>
+  [[nodiscard]] Delivery send_or_wait(M& message, Timeout timeout = kForever) const {
+    check<M>();
+    const Delivery delivery = handler::try_tell(pid_, message, &handler::kTell<A, M>);
+    if (delivery != Delivery::kFull) return delivery;
+    return handler::offer(pid_, message, &handler::kOffer<A, M>, timeout);
   }
 
   /// Sends a message and waits for the reply: what the handler returns, or gives to its Reply. In an

@@ -77,6 +77,7 @@ void abandon_ask(const ReplyTo& to) noexcept;
 void count_late_reply(std::string_view type) noexcept;
 
 [[nodiscard]] AskError ask_error(Delivery why) noexcept;
+[[nodiscard]] Delivery delivery_of(AskError error) noexcept;
 [[nodiscard]] AskError ask_error(DropCause cause) noexcept;
 
 template <class R>

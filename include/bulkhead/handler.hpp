@@ -114,11 +114,54 @@ Signal* deliver_question(void* actor, Signal* signal) {
   return nullptr;
 }
 
+/// A message whose sender waits until the receiver takes it: it stays in the sender's frame till then.
+template <class M>
+struct Offer {
+  core::ReplyTo to;
+  M* message;
+};
+
+template <class M>
+void destroy_offer(Signal* signal, DropCause cause) {
+  core::fail_ask(payload<Offer<M>>(signal)->to, core::ask_error(cause));
+}
+
+/// Moves an offered message out of its sender's frame, and lets the sender go on.
+template <class M>
+M take_offer(const Offer<M>& offer) {
+  struct Go {
+    const Offer<M>& offer;
+    ~Go() {
+      static_cast<core::AskFrame*>(offer.to.frame)->outcome = core::AskFrame::Outcome::kAnswered;
+      core::wake_asker(offer.to);
+    }
+  } go{offer};
+  return M(std::move(*offer.message));
+}
+
+template <class A, class M>
+Signal* deliver_offer(void* actor, Signal* signal) {
+  auto& self = *static_cast<A*>(actor);
+  const Offer<M> offer = *payload<Offer<M>>(signal);
+  if (!core::claim(offer.to)) return signal;  // the sender has given up, and has kept the message
+  core::release_in_hand(signal);
+  M message = take_offer(offer);
+  if constexpr (Returns<A, M>) {
+    static_cast<void>(self.receive(std::move(message)));
+  } else {
+    self.receive(std::move(message), Reply<typename M::Answer>(core::ReplyTo{}));
+  }
+  return nullptr;
+}
+
 template <class A, class M>
 inline constexpr SignalOps kTell = {&deliver<A, M>, &destroy<M>, type_name<M>()};
 
 template <class A, class M>
 inline constexpr SignalOps kAsk = {&deliver_question<A, M>, &destroy_question<M>, type_name<M>()};
+
+template <class A, class M>
+inline constexpr SignalOps kOffer = {&deliver_offer<A, M>, &destroy_offer<M>, type_name<M>()};
 
 template <class A, class M>
 constexpr void check_handled() {

@@ -142,6 +142,12 @@ struct Arguments<Template<T, N>> {
 
 // --- what a type is, and what it is made of ---
 
+template <class T, class List>
+inline constexpr bool kOneOf = false;
+template <class T, class... Others>
+inline constexpr bool kOneOf<T, Types<Others...>> = (std::is_same_v<std::remove_cv_t<T>, Others> ||
+                                                     ...);
+
 template <class T>
 inline constexpr bool kSpecialised = !std::is_same_v<decltype(kSendable<T>), const Inspected<T>>;
 
@@ -159,11 +165,6 @@ constexpr bool is_empty() {
     return false;
   }
 }
-
-template <class T>
-inline constexpr bool kCharacter =
-    std::is_same_v<T, char> || std::is_same_v<T, wchar_t> || std::is_same_v<T, char8_t> ||
-    std::is_same_v<T, char16_t> || std::is_same_v<T, char32_t>;
 
 template <class T>
 constexpr Fault class_fault() {
@@ -188,10 +189,11 @@ constexpr Fault find_fault() {
   } else if constexpr (std::is_volatile_v<T>) {
     return Fault::kVolatile;
   } else if constexpr (std::is_pointer_v<T>) {
-    using To = std::remove_cv_t<std::remove_pointer_t<T>>;
-    return std::is_function_v<To> ? Fault::kNone
-           : kCharacter<To>       ? Fault::kCharPointer
-                                  : Fault::kPointer;
+    using To = std::remove_pointer_t<T>;
+    using Characters = Types<char, wchar_t, char8_t, char16_t, char32_t>;
+    return std::is_function_v<To>   ? Fault::kNone
+           : kOneOf<To, Characters> ? Fault::kCharPointer
+                                    : Fault::kPointer;
   } else if constexpr (std::is_member_pointer_v<T>) {
     return Fault::kMemberPointer;
   } else if constexpr (std::is_class_v<T> || std::is_union_v<T>) {
@@ -224,12 +226,6 @@ constexpr auto find_parts() {
 
 template <class T>
 using Parts = decltype(find_parts<T>());
-
-template <class T, class List>
-inline constexpr bool kOneOf = false;
-template <class T, class... Others>
-inline constexpr bool kOneOf<T, Types<Others...>> = (std::is_same_v<std::remove_cv_t<T>, Others> ||
-                                                     ...);
 
 template <class T>
 constexpr bool find_plain();
@@ -314,16 +310,7 @@ constexpr Inspected<T>::operator bool() const noexcept {
   return can_travel<T>() && kClean<T, Types<>>;
 }
 
-}  // namespace sendable
-
-/// A type that may be sent.
-template <class T>
-concept Sendable = sendable::can_travel<T>() &&
-    static_cast<bool>(kSendable<std::remove_const_t<T>>);
-
 // --- saying what is wrong ---
-
-namespace sendable {
 
 /// What stands for a name where there is none.
 struct NoName {};
@@ -468,8 +455,8 @@ constexpr void check_object() {
                 "derived class, or a std::unique_ptr to it");
   static_assert(
       std::is_nothrow_destructible_v<M>,
-      "bulkhead: this message cannot be sent: its destructor is not accessible, or may throw "
-      "when nobody can catch; make it public and noexcept");
+      "bulkhead: this message cannot be sent: its destructor is private or may throw; make "
+      "it public and noexcept");
   static_assert(alignof(M) <= kMaxAlignment,
                 "bulkhead: this message cannot be sent: it is aligned to more than 64 bytes");
   if constexpr (!std::is_move_constructible_v<M> && !std::is_abstract_v<M> &&
@@ -486,22 +473,24 @@ constexpr void check_object() {
 
 }  // namespace sendable
 
+/// A type that may be sent.
+template <class T>
+concept Sendable = sendable::can_travel<T>() &&
+    static_cast<bool>(kSendable<std::remove_const_t<T>>);
+
 /// Compiles if an M may be sent, and says in plain words what is wrong if not. It does nothing.
 template <class M>
 constexpr void check_sendable() {
   static_assert(!std::is_reference_v<M>,
                 "bulkhead: this message cannot be sent: it is a reference; send the value itself");
-  static_assert(
-      !std::is_array_v<M>,
-      "bulkhead: this message cannot be sent: it is an array; put it in a struct, or send a "
-      "std::array or a std::string");
+  static_assert(!std::is_array_v<M>,
+                "bulkhead: this message cannot be sent: it is an array; send a std::array, or a "
+                "struct that holds it");
   static_assert(std::is_object_v<M> || std::is_reference_v<M>,
                 "bulkhead: this message cannot be sent: void and functions are not values");
   if constexpr (std::is_object_v<M> && !std::is_array_v<M>) {
-    static_assert(
-        sendable::kComplete<M>,
-        "bulkhead: this message cannot be sent: its type is only declared so far; include "
-        "its definition");
+    static_assert(sendable::kComplete<M>,
+                  "bulkhead: this message cannot be sent: its type is only declared, not defined");
     if constexpr (sendable::kComplete<M>) sendable::check_object<M>();
   }
 }

@@ -77,6 +77,8 @@ struct Admission {
 /// Any thread. Looks whether `to` can take a message and reserves memory for it. In a handler whose
 /// core's pool is full of unhandled messages it first lets their receivers run.
 [[nodiscard]] Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
+/// As prepare, but takes no place in a bounded mailbox: for what must always get through.
+[[nodiscard]] Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
 /// Any thread: gives a prepared signal back unused.
 void withdraw(Pid to, Signal* signal) noexcept;
 /// Any thread: hands a prepared signal over. It will be delivered or dropped, and counted, once.

@@ -91,6 +91,23 @@ AskError ask_error(Delivery why) noexcept {
   return AskError::kGone;
 }
 
+Delivery delivery_of(AskError error) noexcept {
+  switch (error) {
+    case AskError::kFull:
+      return Delivery::kFull;
+    case AskError::kStopped:
+      return Delivery::kStopped;
+    case AskError::kNoMemory:
+      return Delivery::kNoMemory;
+    case AskError::kGone:
+    case AskError::kDied:
+    case AskError::kNoReply:
+    case AskError::kTimedOut:
+      break;
+  }
+  return Delivery::kGone;
+}
+
 AskError ask_error(DropCause cause) noexcept {
   switch (cause) {
     case DropCause::kUnhandled:

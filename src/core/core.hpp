@@ -267,8 +267,6 @@ extern constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]];
 /// Gives a signal's memory back. Any thread.
 void release_anywhere(Signal* signal) noexcept;
 
-/// As prepare, but takes no place in a bounded mailbox: for what must always get through.
-[[nodiscard]] Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
 /// For a signal that was prepared before anything was known of its receiver (prepare_later).
 [[nodiscard]] Delivery admit_later(Pid to, Signal* signal) noexcept;
 

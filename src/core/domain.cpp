@@ -164,8 +164,8 @@ void Domain::run_core(Core& core, std::size_t place) {
     cpu = cpus_[place];
     if (!machine::bind_to_cpu(cpu)) cpu = -1;
   }
-  const memory::NodePolicy& nodes = memory::NodePolicy::machine();
-  core.pool.place_on(cpu < 0 ? memory::kAnyNode : nodes.node_of_cpu(cpu), nodes);
+  const machine::NodePolicy& nodes = machine::NodePolicy::machine();
+  core.pool.place_on(cpu < 0 ? machine::kAnyNode : nodes.node_of_cpu(cpu), nodes);
   {
     sync::Guard guard(lock_);
     ++arrived_;

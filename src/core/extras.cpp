@@ -6,7 +6,7 @@
 #include "bulkhead/timer.hpp"
 #include "core/domain.hpp"
 #include "core/slab.hpp"
-#include "memory/pages.hpp"
+#include "machine/pages.hpp"
 
 namespace bulkhead::core {
 
@@ -65,13 +65,13 @@ class TimerSlab {
 
   TimerSlab()
       : base_(static_cast<SendTimer*>(
-            memory::reserve_aligned(kMost * sizeof(SendTimer), memory::kHugePageBytes))) {}
+            machine::reserve_aligned(kMost * sizeof(SendTimer), machine::kHugePageBytes))) {}
 
   bool make_room() noexcept {
     if (used_.load(std::memory_order_relaxed) < committed_) return true;
     if (committed_ == kMost) return false;
     try {
-      memory::commit(reinterpret_cast<std::byte*>(base_) + committed_bytes_, kCommitStep);
+      machine::commit(reinterpret_cast<std::byte*>(base_) + committed_bytes_, kCommitStep);
     } catch (const std::bad_alloc&) {
       return false;
     }

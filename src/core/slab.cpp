@@ -3,13 +3,13 @@
 #include <new>
 
 #include "base/check.hpp"
-#include "memory/pages.hpp"
+#include "machine/pages.hpp"
 
 namespace bulkhead::core {
 
 namespace {
-constexpr std::size_t kRangeBytes = (kMaxSlots * sizeof(Slot) + memory::kHugePageBytes - 1) /
-                                    memory::kHugePageBytes * memory::kHugePageBytes;
+constexpr std::size_t kRangeBytes = (kMaxSlots * sizeof(Slot) + machine::kHugePageBytes - 1) /
+                                    machine::kHugePageBytes * machine::kHugePageBytes;
 }
 
 Slot* Slab::base_ = nullptr;
@@ -18,7 +18,7 @@ RealSync::atomic<std::uint32_t> Slab::used_{0};
 Slab& Slab::process() {
   static Slab* slab = [] {
     auto* made = new Slab;  // never destroyed: pids outlive main
-    base_ = static_cast<Slot*>(memory::reserve_aligned(kRangeBytes, memory::kHugePageBytes));
+    base_ = static_cast<Slot*>(machine::reserve_aligned(kRangeBytes, machine::kHugePageBytes));
     return made;
   }();
   return *slab;
@@ -77,14 +77,14 @@ void Slab::give(Slot* chain) noexcept {
 }
 
 bool Slab::commit_more() noexcept {
-  constexpr std::size_t kStep = memory::kHugePageBytes;
+  constexpr std::size_t kStep = machine::kHugePageBytes;
   // Whole slots below the end of what is committed.
   const std::size_t bytes = (committed_ * sizeof(Slot) + kStep - 1) / kStep * kStep;
   if (bytes == kRangeBytes) return false;
   try {
     auto* begin = reinterpret_cast<std::byte*>(base_) + bytes;
-    memory::commit(begin, kStep);
-    memory::prefer_huge_pages(begin, kStep);
+    machine::commit(begin, kStep);
+    machine::prefer_huge_pages(begin, kStep);
   } catch (const std::bad_alloc&) {
     return false;
   }

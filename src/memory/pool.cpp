@@ -30,7 +30,7 @@ class ChunkStore {
   }
 
   void give(Pool::Chunk* chunk) noexcept {
-    discard(chunk, kChunkBytes);
+    machine::discard(chunk, kChunkBytes);
     sync::Guard guard(lock_);
     free_[free_count_++] = chunk;
   }
@@ -40,9 +40,9 @@ class ChunkStore {
 
   void grow() {
     if (committed_ == end_) reserve_region();
-    commit(committed_, kHugePageBytes);
-    prefer_huge_pages(committed_, kHugePageBytes);
-    committed_ += kHugePageBytes;
+    machine::commit(committed_, machine::kHugePageBytes);
+    machine::prefer_huge_pages(committed_, machine::kHugePageBytes);
+    committed_ += machine::kHugePageBytes;
   }
 
   void reserve_region() {
@@ -50,7 +50,7 @@ class ChunkStore {
     const std::size_t total = total_chunks_ + kRegionBytes / kChunkBytes;
     auto** grown = new Pool::Chunk*[total];
     for (std::size_t i = 0; i < free_count_; ++i) grown[i] = free_[i];
-    fresh_ = committed_ = static_cast<std::byte*>(reserve_aligned(kRegionBytes, kHugePageBytes));
+    fresh_ = committed_ = static_cast<std::byte*>(machine::reserve_aligned(kRegionBytes, machine::kHugePageBytes));
     end_ = fresh_ + kRegionBytes;
     delete[] free_;
     free_ = grown;

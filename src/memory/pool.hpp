@@ -15,13 +15,15 @@
 #include <cstdint>
 
 #include "bulkhead/signal.hpp"
-#include "memory/pages.hpp"
+#include "machine/pages.hpp"
 #include "sync/arrivals.hpp"
 #include "sync/mutex.hpp"
 
 namespace bulkhead::memory {
 
 using core::block_class;
+using machine::kAnyNode;
+using machine::NodePolicy;
 using core::kBlockClasses;
 using core::kHeapClass;
 using core::kLargestBlock;

@@ -26,12 +26,8 @@ Error failed(const std::string& host, int code) { return failure(kWhat, printabl
 ErrorKind kind_of_lookup(int error) noexcept {
   switch (error) {
     case EAI_NONAME:
-#ifdef EAI_NODATA
     case EAI_NODATA:
-#endif
-#ifdef EAI_ADDRFAMILY
     case EAI_ADDRFAMILY:
-#endif
       return ErrorKind::kNoSuchName;
     case EAI_AGAIN:
     case EAI_FAIL:

@@ -1,8 +1,9 @@
 // A reference to const would dangle too.
 // expect: bulkhead: this message cannot be sent: it holds a reference
-// expect: (Holder = Bad; Member = const int&; int Position = 2;|refuse\w*<Bad, const int &, 2, )
+// expect: (Holder = |refuse\w*<)Bad[;,]
+// expect: (Member = |, )const int ?&(; int Position = |, )2[;,]
 // expect: (M = Bad\b|check_sendable<Bad>)
-#include <bulkhead/message.hpp>
+#include "bulkhead/message.hpp"
 
 struct Bad {
   int id;

@@ -1,9 +1,10 @@
 // A type can say of itself that it stays where it is.
-// expect: bulkhead: this message cannot be sent: it holds something for which bulkhead::kSendable is specialised to false
-// expect: (Holder = Bad; Member = Socket; int Position = 2;|refuse\w*<Bad, Socket, 2, )
+// expect: cannot be sent: it holds something for which bulkhead::kSendable is specialised to false
+// expect: (Holder = |refuse\w*<)Bad[;,]
+// expect: (Member = |, )Socket(; int Position = |, )2[;,]
 // expect: (Bad::socket\)|value\.socket\b)
 // expect: (M = Bad\b|check_sendable<Bad>)
-#include <bulkhead/message.hpp>
+#include "bulkhead/message.hpp"
 
 class Socket {
  public:

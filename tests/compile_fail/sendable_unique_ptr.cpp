@@ -1,9 +1,10 @@
 // What a std::unique_ptr owns comes along, and so is looked into.
 // expect: bulkhead: this message cannot be sent: it holds a raw pointer
-// expect: (Holder = Node; Member = Node\*; int Position = 3;|refuse\w*<Node, Node \*, 3, )
+// expect: (Holder = |refuse\w*<)Node[;,]
+// expect: (Member = |, )Node ?\*(; int Position = |, )3[;,]
 // expect: (Node::previous\)|value\.previous\b)
 // expect: (M = Bad\b|check_sendable<Bad>)
-#include <bulkhead/message.hpp>
+#include "bulkhead/message.hpp"
 
 #include <memory>
 

@@ -1,8 +1,9 @@
 // What is volatile is changed by others.
 // expect: bulkhead: this message cannot be sent: it holds something volatile
-// expect: (Holder = Bad; Member = volatile int; int Position = 1;|refuse\w*<Bad, volatile int, 1, )
+// expect: (Holder = |refuse\w*<)Bad[;,]
+// expect: (Member = |, )volatile int(; int Position = |, )1[;,]
 // expect: (M = Bad\b|check_sendable<Bad>)
-#include <bulkhead/message.hpp>
+#include "bulkhead/message.hpp"
 
 struct Bad {
   int volatile flag;

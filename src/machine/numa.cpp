@@ -1,11 +1,11 @@
-#include "memory/pages.hpp"
+#include "machine/pages.hpp"
 
 #if __has_include(<numa.h>) && defined(BULKHEAD_HAVE_LIBNUMA)
 #include <numa.h>
 #define BULKHEAD_NUMA 1
 #endif
 
-namespace bulkhead::memory {
+namespace bulkhead::machine {
 
 namespace {
 
@@ -39,4 +39,4 @@ const NodePolicy& NodePolicy::machine() {
   return one;
 }
 
-}  // namespace bulkhead::memory
+}  // namespace bulkhead::machine

@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace bulkhead::memory {
+namespace bulkhead::machine {
 
 inline constexpr int kAnyNode = -1;
 inline constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
@@ -41,4 +41,4 @@ void discard(void* begin, std::size_t bytes) noexcept;
 /// Gives reserved address space up.
 void release(void* begin, std::size_t bytes) noexcept;
 
-}  // namespace bulkhead::memory
+}  // namespace bulkhead::machine

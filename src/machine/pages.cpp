@@ -1,11 +1,11 @@
-#include "memory/pages.hpp"
+#include "machine/pages.hpp"
 
 #include <sys/mman.h>
 
 #include <cstdint>
 #include <new>
 
-namespace bulkhead::memory {
+namespace bulkhead::machine {
 
 void* reserve_aligned(std::size_t bytes, std::size_t alignment) {
   const std::size_t total = bytes + alignment;
@@ -31,4 +31,4 @@ void discard(void* begin, std::size_t bytes) noexcept { madvise(begin, bytes, MA
 
 void release(void* begin, std::size_t bytes) noexcept { munmap(begin, bytes); }
 
-}  // namespace bulkhead::memory
+}  // namespace bulkhead::machine

@@ -80,6 +80,22 @@ function(bulkhead_use_numa target)
   endif()
 endfunction()
 
+# bulkhead_use_backtrace(<library>): stack traces with files and lines, where the compiler brings
+# libbacktrace along, as GCC does.
+function(bulkhead_use_backtrace target)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_LIBRARIES backtrace)
+  check_cxx_source_compiles("
+    #include <backtrace.h>
+    int main() { return backtrace_create_state(nullptr, 1, nullptr, nullptr) == nullptr; }"
+    BULKHEAD_LIBBACKTRACE)
+  if(BULKHEAD_LIBBACKTRACE)
+    target_compile_definitions(${target} PRIVATE BULKHEAD_HAVE_LIBBACKTRACE=1)
+    target_link_libraries(${target} PRIVATE backtrace)
+    set(BULKHEAD_BACKTRACE_LINK " -lbacktrace" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # bulkhead_program(<target> <folder> SOURCES <file>... [LIBRARIES <library>...] [PRIVATE_SOURCES]):
 # an executable of ours in <build>/<folder>. PRIVATE_SOURCES lets it include from src/.
 function(bulkhead_program target folder)

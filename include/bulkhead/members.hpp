@@ -346,20 +346,13 @@ constexpr std::size_t width_by_elements(Types<Inside...> inside) {
   }
 }
 
-/// How many members take Count conversions.
-template <class T, std::size_t Count, std::size_t P = 0>
-constexpr std::size_t members_taking() {
-  if constexpr (P == Count) {
-    return 0;
+template <class T, std::size_t Count, std::size_t P>
+constexpr std::size_t width() {
+  constexpr std::size_t kByBraces = width_by_braces<T, Count, P>();
+  if constexpr (kByBraces != 0) {
+    return kByBraces;
   } else {
-    constexpr std::size_t kByBraces = width_by_braces<T, Count, P>();
-    if constexpr (kByBraces != 0) {
-      return 1 + members_taking<T, Count, P + kByBraces>();
-    } else {
-      constexpr std::size_t kWidth =
-          width_by_elements<T, Count, P>(Types<Anything<T>, Anything<T>>{});
-      return 1 + members_taking<T, Count, P + kWidth>();
-    }
+    return width_by_elements<T, Count, P>(Types<Anything<T>, Anything<T>>{});
   }
 }
 
@@ -372,21 +365,30 @@ struct ByConversions {
   static constexpr bool fits() {
     return takes<T, X>(kTimes<P>, kTimes<Count - P - 1>);
   }
-  template <std::size_t P, class X>
-  static constexpr bool takes_bare() {
-    if constexpr (fits<P, X>()) {
-      return !takes<T>(kTimes<P>, Types<X>{}, kTimes<Count - P - 1>);
-    } else {
-      return false;
-    }
-  }
+  template <std::size_t P = 0>
   static constexpr bool has_unnamed_union() {
-    return []<std::size_t... P>(std::index_sequence<P...>) {
-      return (takes_bare<P, Only<UnnamedUnion>>() || ...);
+    if constexpr (P == Count) {
+      return false;
+    } else {
+      using X = Only<UnnamedUnion>;
+      constexpr std::size_t kNext = P + width<T, Count, P>();
+      if constexpr (fits<P, X>()) {
+        if constexpr (!takes<T>(kTimes<P>, Types<X>{}, kTimes<Count - kNext>)) return true;
+      }
+      return has_unnamed_union<kNext>();
     }
-    (kTimes<Count>);
   }
 };
+
+/// How many members take Count conversions.
+template <class T, std::size_t Count, std::size_t P = 0>
+constexpr std::size_t members_taking() {
+  if constexpr (P == Count) {
+    return 0;
+  } else {
+    return 1 + members_taking<T, Count, P + width<T, Count, P>()>();
+  }
+}
 
 // --- both ---
 

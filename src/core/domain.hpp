@@ -107,7 +107,7 @@ class Domain {
   // --- its cores ------------------------------------------------------------------------------------
 
   [[nodiscard]] bool ending() const noexcept {
-    return phase_.load(std::memory_order_relaxed) >= Phase::kEnding;
+    return phase_.load(std::memory_order_acquire) >= Phase::kEnding;
   }
   /// Are the actors that are at work to be named before they are ended?
   [[nodiscard]] bool names_busy() const noexcept { return left_ == Left::kBusy; }

@@ -177,7 +177,7 @@ class Readiness {
     return places_[index(direction)].load(std::memory_order_relaxed) != 0;
   }
 
- private:
+ protected:  // for models, which break it
   static constexpr std::uint64_t kOpen = 1;
   static constexpr std::uint64_t kClosing = 2;
   static constexpr std::uint64_t kReading = 4;

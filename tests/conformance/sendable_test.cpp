@@ -82,9 +82,42 @@ using bulkhead::kSendable;
 using bulkhead::Sendable;
 namespace members = bulkhead::members;
 
+template <class... T>
+constexpr bool kAllSendable = (Sendable<T> && ...);
+template <class... T>
+constexpr bool kNoneSendable = !(Sendable<T> || ...);
+
 struct Stop {};
 
 enum class Color : std::uint8_t { kRed, kGreen };
+
+// Aggregates of members of any type, arrays and references among them.
+
+template <class A>
+struct One {
+  A a;
+};
+
+template <class A, class B>
+struct Two {
+  A a;
+  B b;
+};
+
+template <class A, class B, class C>
+struct Three {
+  A a;
+  B b;
+  C c;
+};
+
+template <class A, class B, class C, class D>
+struct Four {
+  A a;
+  B b;
+  C c;
+  D d;
+};
 
 /// Cannot be made from nothing.
 struct Money {
@@ -94,29 +127,24 @@ struct Money {
 
 // --- A11: payloads move ---
 
-struct MoveOnly {
-  std::unique_ptr<int> owned;
-  std::vector<std::unique_ptr<std::string>> many;
-};
+using MoveOnly = Two<std::unique_ptr<int>, std::vector<std::unique_ptr<std::string>>>;
 
 TEST(MoveOnlyMessages, may_be_sent_A11) {
-  static_assert(Sendable<std::unique_ptr<int>>);
-  static_assert(Sendable<std::unique_ptr<int[]>>);
-  static_assert(Sendable<std::vector<std::unique_ptr<int>>>);
-  static_assert(Sendable<MoveOnly>);
+  static_assert(kAllSendable<std::unique_ptr<int>, std::unique_ptr<int[]>,
+                             std::vector<std::unique_ptr<int>>, MoveOnly>);
   static_assert(!std::is_copy_constructible_v<MoveOnly>);
   static_assert(Sendable<std::optional<MoveOnly>>);
   static_assert(Sendable<std::thread>);
 }
 
 TEST(MoveOnlyMessages, keep_their_payload_in_place_when_they_are_moved_A11) {
-  MoveOnly sent{.owned = std::make_unique<int>(1), .many = {}};
-  sent.many.push_back(std::make_unique<std::string>("text"));
-  int const* const owned = sent.owned.get();
-  auto const* const many = sent.many.data();
+  MoveOnly sent{.a = std::make_unique<int>(1), .b = {}};
+  sent.b.push_back(std::make_unique<std::string>("text"));
+  int const* const owned = sent.a.get();
+  auto const* const many = sent.b.data();
   const MoveOnly received = std::move(sent);
-  EXPECT_EQ(received.owned.get(), owned);
-  EXPECT_EQ(received.many.data(), many);
+  EXPECT_EQ(received.a.get(), owned);
+  EXPECT_EQ(received.b.data(), many);
 }
 
 struct FileCloser {
@@ -134,10 +162,7 @@ TEST(MoveOnlyMessages, may_have_deleters_that_refer_to_nothing_of_the_senders_A1
   static_assert(!Sendable<std::unique_ptr<int, PoolDeleter>>);
 }
 
-struct Guarded {
-  int value;
-  std::mutex mutex;
-};
+using Guarded = Two<int, std::mutex>;
 
 class Immovable {
  public:
@@ -146,23 +171,14 @@ class Immovable {
   Immovable& operator=(Immovable const&) = delete;
 };
 
-struct HoldsConstOwner {
-  std::unique_ptr<int> const owned;
-};
-
 TEST(ImmovableTypes, are_refused_A11) {
-  static_assert(!Sendable<std::mutex>);
-  static_assert(!Sendable<std::atomic<int>>);
-  static_assert(!Sendable<Guarded>);
-  static_assert(!Sendable<Immovable>);
-  static_assert(!Sendable<std::array<std::mutex, 2>>);
-  static_assert(!Sendable<HoldsConstOwner>);
+  static_assert(kNoneSendable<std::mutex, std::atomic<int>, Guarded, Immovable,
+                              std::array<std::mutex, 2>, One<std::unique_ptr<int> const>>);
 }
 
 TEST(ImmovableTypes, may_be_sent_by_their_owner_A11) {
-  static_assert(Sendable<std::unique_ptr<Guarded>>);
-  static_assert(Sendable<std::vector<std::unique_ptr<Immovable>>>);
-  static_assert(Sendable<std::shared_ptr<Immovable const>>);
+  static_assert(kAllSendable<std::unique_ptr<Guarded>, std::vector<std::unique_ptr<Immovable>>,
+                             std::shared_ptr<Immovable const>>);
 }
 
 struct ThrowsWhenDestroyed {
@@ -186,14 +202,7 @@ TEST(Messages, are_destroyed_without_throwing_A11) {
 
 TEST(Messages, are_objects_of_a_known_type_A11) {
   struct Declared;
-  static_assert(!Sendable<Declared>);
-  static_assert(!Sendable<Shape>);
-  static_assert(!Sendable<void>);
-  static_assert(!Sendable<void()>);
-  static_assert(!Sendable<int[3]>);
-  static_assert(!Sendable<int&>);
-  static_assert(!Sendable<int&&>);
-  static_assert(!Sendable<int const&>);
+  static_assert(kNoneSendable<Declared, Shape, void, void(), int[3], int&, int&&, int const&>);
   static_assert(Sendable<std::unique_ptr<Shape>>);
 }
 
@@ -213,75 +222,45 @@ TEST(Messages, are_aligned_to_a_cache_line_at_most) {
 // --- D4: what is in them ---
 
 TEST(Values, may_be_sent_D4) {
-  static_assert(Sendable<int>);
-  static_assert(Sendable<bool const>);
-  static_assert(Sendable<long double>);
-  static_assert(Sendable<Color>);
-  static_assert(Sendable<std::byte>);
-  static_assert(Sendable<std::nullptr_t>);
-  static_assert(Sendable<Stop>);
-  static_assert(Sendable<Money>);
-  static_assert(Sendable<bulkhead::Pid>);
-  static_assert(Sendable<std::string>);
-  static_assert(Sendable<std::chrono::nanoseconds>);
-  static_assert(Sendable<std::chrono::steady_clock::time_point>);
+  static_assert(kAllSendable<int, bool const, long double, Color, std::byte, std::nullptr_t, Stop,
+                             Money, bulkhead::Pid, std::string, std::chrono::nanoseconds,
+                             std::chrono::steady_clock::time_point>);
 }
 
 TEST(Pointers, are_refused_D4) {
-  static_assert(!Sendable<int*>);
-  static_assert(!Sendable<int const*>);
-  static_assert(!Sendable<int* const>);
-  static_assert(!Sendable<int**>);
-  static_assert(!Sendable<void*>);
-  static_assert(!Sendable<void const*>);
-  static_assert(!Sendable<char const*>);
-  static_assert(!Sendable<Stop*>);
-  static_assert(!Sendable<int Money::*>);
-  static_assert(!Sendable<void (Money::*)()>);
+  static_assert(kNoneSendable<int*, int const*, int* const, int**, void*, void const*, char const*,
+                              Stop*, int Money::*, void (Money::*)()>);
 }
 
 TEST(PointersToFunctions, may_be_sent_D4) {
-  static_assert(Sendable<void (*)()>);
-  static_assert(Sendable<int (*)(int*, char const*) noexcept>);
-  static_assert(Sendable<int (*)(char const*, ...)>);
+  static_assert(
+      kAllSendable<void (*)(), int (*)(int*, char const*) noexcept, int (*)(char const*, ...)>);
 }
 
 TEST(Volatile, is_refused_D4) {
-  struct Register {
-    int volatile bits;
-  };
   static_assert(!Sendable<int volatile>);
-  static_assert(!Sendable<Register>);
+  static_assert(!Sendable<One<int volatile>>);
 }
 
 TEST(Views, are_refused_D4) {
-  static_assert(!Sendable<std::string_view>);
-  static_assert(!Sendable<std::u8string_view>);
-  static_assert(!Sendable<std::span<int>>);
-  static_assert(!Sendable<std::span<int const, 4>>);
-  static_assert(!Sendable<std::reference_wrapper<int>>);
-  static_assert(!Sendable<std::initializer_list<int>>);
-  static_assert(!Sendable<std::unique_lock<std::mutex>>);
-  static_assert(!Sendable<std::atomic_ref<int>>);
+  static_assert(
+      kNoneSendable<std::string_view, std::u8string_view, std::span<int>, std::span<int const, 4>,
+                    std::reference_wrapper<int>, std::initializer_list<int>,
+                    std::unique_lock<std::mutex>, std::atomic_ref<int>>);
 }
 
 TEST(Iterators, are_refused_D4) {
-  static_assert(!Sendable<std::vector<int>::iterator>);
-  static_assert(!Sendable<std::string::const_iterator>);
-  static_assert(!Sendable<std::list<int>::iterator>);
-  static_assert(!Sendable<std::map<int, int>::const_iterator>);
-  static_assert(!Sendable<std::reverse_iterator<std::deque<int>::iterator>>);
+  static_assert(kNoneSendable<std::vector<int>::iterator, std::string::const_iterator,
+                              std::list<int>::iterator, std::map<int, int>::const_iterator,
+                              std::reverse_iterator<std::deque<int>::iterator>>);
 }
 
 TEST(SharedOwnership, is_refused_unless_what_is_shared_is_const_D4) {
-  static_assert(!Sendable<std::shared_ptr<int>>);
-  static_assert(!Sendable<std::weak_ptr<int>>);
-  static_assert(!Sendable<std::shared_ptr<int[]>>);
-  static_assert(Sendable<std::shared_ptr<int const>>);
-  static_assert(Sendable<std::shared_ptr<int const[]>>);
-  static_assert(Sendable<std::weak_ptr<std::string const>>);
-  static_assert(!Sendable<std::shared_ptr<std::string_view const>>);
-  static_assert(!Sendable<std::shared_ptr<std::vector<int*> const>>);
+  static_assert(kNoneSendable<std::shared_ptr<int>, std::weak_ptr<int>, std::shared_ptr<int[]>,
+                              std::shared_ptr<std::string_view const>,
+                              std::shared_ptr<std::vector<int*> const>>);
+  static_assert(kAllSendable<std::shared_ptr<int const>, std::shared_ptr<int const[]>,
+                             std::weak_ptr<std::string const>>);
 }
 
 struct Arena {
@@ -297,136 +276,58 @@ struct ArenaAllocator {
 };
 
 TEST(Containers, with_memory_of_the_senders_are_refused_D4) {
-  static_assert(!Sendable<std::pmr::vector<int>>);
-  static_assert(!Sendable<std::pmr::string>);
-  static_assert(!Sendable<std::vector<int, ArenaAllocator<int>>>);
+  static_assert(kNoneSendable<std::pmr::vector<int>, std::pmr::string,
+                              std::vector<int, ArenaAllocator<int>>>);
 }
 
 TEST(TemplatesOfTheStandardLibrary, are_as_good_as_their_arguments_D4) {
-  static_assert(Sendable<std::vector<std::string>>);
-  static_assert(!Sendable<std::vector<std::string_view>>);
-  static_assert(!Sendable<std::vector<int*>>);
-  static_assert(Sendable<std::map<std::string, std::vector<int>>>);
-  static_assert(!Sendable<std::map<std::string, std::vector<char const*>>>);
-  static_assert(!Sendable<std::map<char const*, int>>);
-  static_assert(Sendable<std::unordered_map<std::string, std::set<int>>>);
-  static_assert(Sendable<std::set<int, std::less<>>>);
-  static_assert(Sendable<std::set<int, bool (*)(int, int)>>);
-  static_assert(Sendable<std::pair<int, std::string>>);
-  static_assert(!Sendable<std::pair<int, std::string&>>);
-  static_assert(Sendable<std::tuple<>>);
-  static_assert(Sendable<std::tuple<int, Money, std::string>>);
-  static_assert(!Sendable<std::tuple<int, std::string const&>>);
-  static_assert(Sendable<std::optional<std::string>>);
-  static_assert(!Sendable<std::optional<std::span<int>>>);
-  static_assert(Sendable<std::variant<std::monostate, int, std::string>>);
-  static_assert(!Sendable<std::variant<int, std::string_view>>);
-  static_assert(Sendable<std::expected<void, std::string>>);
-  static_assert(!Sendable<std::expected<int, char const*>>);
-  static_assert(Sendable<std::array<std::string, 4>>);
-  static_assert(!Sendable<std::array<int*, 4>>);
-  static_assert(Sendable<std::array<int, 0>>);
-  static_assert(Sendable<std::array<std::array<char, 4096>, 4096>>);
+  static_assert(
+      kAllSendable<std::vector<std::string>, std::map<std::string, std::vector<int>>,
+                   std::unordered_map<std::string, std::set<int>>, std::set<int, std::less<>>,
+                   std::set<int, bool (*)(int, int)>, std::pair<int, std::string>, std::tuple<>,
+                   std::tuple<int, Money, std::string>, std::optional<std::string>,
+                   std::variant<std::monostate, int, std::string>, std::expected<void, std::string>,
+                   std::array<std::string, 4>, std::array<int, 0>,
+                   std::array<std::array<char, 4096>, 4096>>);
+  static_assert(
+      kNoneSendable<std::vector<std::string_view>, std::vector<int*>,
+                    std::map<std::string, std::vector<char const*>>, std::map<char const*, int>,
+                    std::pair<int, std::string&>, std::tuple<int, std::string const&>,
+                    std::optional<std::span<int>>, std::variant<int, std::string_view>,
+                    std::expected<int, char const*>, std::array<int*, 4>>);
 }
 
-struct Customer {
-  std::string name;
-  std::optional<std::string> title;
-};
-
-struct Order {
-  int id = 0;
-  Customer customer;
-  std::vector<std::pair<std::string, int>> lines;
-};
-
-struct Titled {
-  std::string name;
-  std::string_view title;
-};
-
-struct TitledOrder {
-  int id;
-  Titled customer;
-};
+using Customer = Two<std::string, std::optional<std::string>>;
+using Order = Three<int, Customer, std::vector<std::pair<std::string, int>>>;
+using Titled = Two<std::string, std::string_view>;
+using TitledOrder = Three<int, Titled, double>;
 
 TEST(Aggregates, are_as_good_as_their_members_D4) {
-  struct Text {
-    char const* text;
-  };
-  struct Last {
-    int a;
-    double b;
-    std::string c;
-    std::span<int> d;
-  };
   static_assert(Sendable<Customer>);
-  static_assert(!Sendable<Text>);
-  static_assert(!Sendable<Last>);
-  static_assert(!Sendable<Titled>);
+  static_assert(Sendable<Four<int, double, std::string, void (*)()>>);
+  static_assert(
+      kNoneSendable<One<char const*>, Titled, Four<int, double, std::string, std::span<int>>>);
 }
 
 TEST(Aggregates, are_looked_into_at_any_depth_D4) {
   static_assert(Sendable<Order>);
-  static_assert(!Sendable<TitledOrder>);
   static_assert(Sendable<std::vector<Order>>);
-  static_assert(!Sendable<std::vector<TitledOrder>>);
-  static_assert(!Sendable<std::map<int, std::unique_ptr<TitledOrder>>>);
+  static_assert(kNoneSendable<TitledOrder, std::vector<TitledOrder>,
+                              std::map<int, std::unique_ptr<TitledOrder>>>);
 }
 
 TEST(References, are_found_in_aggregates_D4) {
-  struct Only {
-    int& number;
-  };
-  struct First {
-    int& number;
-    std::string text;
-    std::vector<int> numbers;
-  };
-  struct Middle {
-    int id;
-    std::string const& text;
-    int more;
-  };
-  struct Rvalue {
-    int&& number;
-  };
-  struct BesideArrays {
-    int lines[4];
-    Money price;
-    std::string names[2][2];
-    int& total;
-  };
-  struct ToFunction {
-    void (&function)();
-  };
-  static_assert(!Sendable<Only>);
-  static_assert(!Sendable<First>);
-  static_assert(!Sendable<Middle>);
-  static_assert(!Sendable<Rvalue>);
-  static_assert(!Sendable<BesideArrays>);
-  static_assert(!Sendable<ToFunction>);
+  static_assert(
+      kNoneSendable<One<int&>, One<int&&>, One<void (&)()>, One<int(&)[3]>,
+                    Three<int&, std::string, std::vector<int>>, Three<int, std::string const&, int>,
+                    Four<int[4], Money, std::string[2][2], int&>>);
 }
 
 TEST(Arrays, are_as_good_as_their_elements_D4) {
-  struct Text {
-    char text[4096];
-  };
-  struct Matrix {
-    double cells[100][100];
-    std::string name;
-  };
-  struct Names {
-    char const* names[8];
-  };
-  struct Titles {
-    int id;
-    Titled titles[2][2];
-  };
-  static_assert(Sendable<Text>);
-  static_assert(Sendable<Matrix>);
-  static_assert(!Sendable<Names>);
-  static_assert(!Sendable<Titles>);
+  static_assert(Sendable<One<char[4096]>>);
+  static_assert(Sendable<Two<double[100][100], std::string>>);
+  static_assert(!Sendable<One<char const* [8]>>);
+  static_assert(!Sendable<Two<int, Titled[2][2]>>);
 }
 
 struct Node {
@@ -455,29 +356,16 @@ struct Folder {
 };
 
 TEST(TypesThatContainThemselves, are_looked_into_once_D4) {
-  static_assert(Sendable<Node>);
+  static_assert(kAllSendable<Node, Json, File, Folder>);
   static_assert(!Sendable<LinkedNode>);
-  static_assert(Sendable<Json>);
-  static_assert(Sendable<File>);
-  static_assert(Sendable<Folder>);
 }
 
 TEST(Types, can_speak_for_themselves_D4) {
-  struct HasSocket {
-    int id;
-    std::vector<Socket> sockets;
-  };
-  struct HasName {
-    int id;
-    Interned name;
-  };
   static_assert(!kSendable<Socket>);
   static_assert(!Sendable<Socket>);
-  static_assert(!Sendable<HasSocket>);
+  static_assert(!Sendable<Two<int, std::vector<Socket>>>);
   static_assert(kSendable<Interned>);
-  static_assert(Sendable<Interned>);
-  static_assert(Sendable<HasName>);
-  static_assert(Sendable<Slice<int const>>);
+  static_assert(kAllSendable<Interned, Two<int, Interned>, Slice<int const>>);
   static_assert(!Sendable<Slice<int>>);
   static_assert(!Sendable<std::optional<Slice<int>>>);
 }
@@ -496,10 +384,7 @@ TEST(WhatCannotBeLookedInto, is_trusted_D4) {
    private:
     int* pointer_ = nullptr;
   };
-  struct Base {
-    int* pointer;
-  };
-  struct Derived : Base {
+  struct Derived : One<int*> {
     int more;
   };
   struct WithUnnamedUnion {
@@ -509,13 +394,8 @@ TEST(WhatCannotBeLookedInto, is_trusted_D4) {
       double real;
     };
   };
-  static_assert(Sendable<Private>);
-  static_assert(Sendable<Derived>);
-  static_assert(Sendable<Number>);
-  static_assert(Sendable<WithUnnamedUnion>);
-  static_assert(Sendable<std::function<int*(int&)>>);
-  static_assert(Sendable<std::any>);
-  static_assert(Sendable<Celsius>);
+  static_assert(kAllSendable<Private, Derived, Number, WithUnnamedUnion, std::function<int*(int&)>,
+                             std::any, Celsius>);
   int number = 1;
   auto lambda = [&number] { return number; };
   static_assert(Sendable<decltype(lambda)>);
@@ -527,14 +407,10 @@ TEST(WhatCannotBeLookedInto, is_trusted_D4) {
 template <class T, class... Member>
 constexpr bool kConsistsOf = std::is_same_v<members::Of<T>, bulkhead::Types<Member...>>;
 
+template <class A, class B, class C, class D>
+constexpr bool kAreFound = kConsistsOf<Four<A, B, C, D>, A, B, C, D>;
+
 TEST(Members, are_found_in_order) {
-  struct Mixed {
-    int a;
-    std::string b;
-    double const c;
-    int d[3];
-    std::unique_ptr<int> e;
-  };
   struct Defaults {
     int a = 1;
     std::string b = "b";
@@ -542,7 +418,7 @@ TEST(Members, are_found_in_order) {
     Money d = Money(3);
   };
   static_assert(members::kCount<Stop> == 0);
-  static_assert(kConsistsOf<Mixed, int, std::string, double const, int[3], std::unique_ptr<int>>);
+  static_assert(kAreFound<int, std::string, double const, int[3]>);
   static_assert(kConsistsOf<Defaults, int, std::string, std::array<int, 2>, Money>);
 }
 
@@ -552,31 +428,12 @@ struct Greedy {
 };
 
 TEST(Members, are_found_beside_such_as_cannot_be_made_from_nothing) {
-  struct Priced {
-    int id[2];
-    Money price;
-    Money more[2];
-    std::any any;
-    std::function<void()> function;
-    std::optional<Money> offer;
-    std::unique_ptr<int> owned;
-    std::mutex mutex;
-  };
-  struct Referring {
-    int& a;
-    int b[2][2];
-    std::string& c;
-    Priced& d;
-  };
-  struct HasGreedy {
-    int a;
-    Greedy b;
-    int c;
-  };
-  static_assert(kConsistsOf<Priced, int[2], Money, Money[2], std::any, std::function<void()>,
-                            std::optional<Money>, std::unique_ptr<int>, std::mutex>);
-  static_assert(kConsistsOf<Referring, int&, int[2][2], std::string&, Priced&>);
-  static_assert(kConsistsOf<HasGreedy, int, Greedy, int>);
+  static_assert(kAreFound<int[2], Money, Money[2], std::any>);
+  static_assert(kAreFound<Money, std::function<void()>, std::optional<Money>, std::mutex>);
+  static_assert(kAreFound<Money, std::unique_ptr<int>, std::tuple<Money, int>, std::variant<int>>);
+  static_assert(kAreFound<int&, int[2][2], std::string&, One<Money>[2]>);
+  static_assert(kAreFound<std::reference_wrapper<int>, int[40], bool, Money const>);
+  static_assert(kAreFound<int, Greedy, int, Greedy[2]>);
 }
 
 TEST(Members, are_found_behind_empty_bases_and_among_empty_ones) {
@@ -585,14 +442,9 @@ TEST(Members, are_found_behind_empty_bases_and_among_empty_ones) {
     int a;
     Money b;
   };
-  struct Empties {
-    Stop a;
-    Stop b[2];
-    [[no_unique_address]] Other c;
-    int d;
-  };
   static_assert(kConsistsOf<Tagged, int, Money>);
-  static_assert(kConsistsOf<Empties, Stop, Stop[2], Other, int>);
+  static_assert(kAreFound<Stop, Stop[2], Other, int>);
+  static_assert(kAreFound<Stop, Money, Stop[2], Other>);
 }
 
 TEST(Members, may_be_bit_fields_packed_or_deprecated) {
@@ -622,25 +474,20 @@ TEST(Members, may_be_unions_or_begin_with_one) {
       std::uint32_t words[4];
     } address;
   };
-  struct Endpoint {
-    Address address;
-    Number port;
-    Address more[2];
-  };
   static_assert(members::kCount<Address> == members::kUnknown);
-  static_assert(kConsistsOf<Endpoint, Address, Number, Address[2]>);
+  static_assert(kAreFound<Address, Number, int, Address[2]>);
+  static_assert(kAreFound<Address, Number, Money, Address[2]>);
 }
 
 struct ThirtyTwo {
-  int a[2], b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D,
-      E;
+  int a[2];
+  int b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D, E;
   int* last;
 };
 
 struct ThirtyThree {
-  int a[2], b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D,
-      E;
-  int F;
+  int a[2];
+  int b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, z, A, B, C, D, E, F;
   int* last;
 };
 

@@ -193,15 +193,10 @@ void Engine::run_once() {
     setup_(run);
   };
   run_phase(Phase::kSetup);
-  if (!failure_) start_threads();
   if (!failure_) {
-    phase_ = Phase::kRun;
-    current_ = kNobody;
-    const unsigned first = pick();
-    if (!failure_ && first != kNobody) {
-      current_ = first;
-      Fiber::change(host_, *threads_[first].fiber);
-    }
+    const LeaksAllowed here;
+    start_threads();
+    if (!failure_) run_threads();
   }
   if (!failure_) {
     for (unsigned t = 1; t < thread_count_; ++t) memory_.inherit(0, t);
@@ -231,6 +226,15 @@ void Engine::start_threads() {
     Fiber::change(host_, *threads_[t].fiber);
   }
   memory_.advance(0);
+}
+
+void Engine::run_threads() {
+  phase_ = Phase::kRun;
+  current_ = kNobody;
+  const unsigned first = pick();
+  if (failure_ || first == kNobody) return;
+  current_ = first;
+  Fiber::change(host_, *threads_[first].fiber);
 }
 
 void Engine::end_run() {

@@ -130,6 +130,7 @@ class Engine {
   void reset();
   void run_phase(Phase phase);
   void start_threads();
+  void run_threads();
   void end_run();
   void abandon();
   void explain(Result& result);

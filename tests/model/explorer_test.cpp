@@ -16,7 +16,6 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 constexpr auto kAcquire = std::memory_order_acquire;
 constexpr auto kRelease = std::memory_order_release;
-constexpr auto kAcqRel = std::memory_order_acq_rel;
 constexpr auto kSeqCst = std::memory_order_seq_cst;
 
 template <class T>

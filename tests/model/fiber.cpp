@@ -15,6 +15,8 @@ extern "C" {
                                                    std::size_t* size);
 [[gnu::weak]] void __asan_unpoison_memory_region(const volatile void* begin, std::size_t size);
 [[gnu::weak]] void __lsan_register_root_region(const void* begin, std::size_t size);
+[[gnu::weak]] void __lsan_disable();
+[[gnu::weak]] void __lsan_enable();
 [[gnu::weak]] void* __tsan_get_current_fiber();
 [[gnu::weak]] void* __tsan_create_fiber(unsigned flags);
 [[gnu::weak]] void __tsan_destroy_fiber(void* fiber);
@@ -92,6 +94,14 @@ void Fiber::enter(void* self) {
 
 void Fiber::keep_for_good() noexcept {
   if (__lsan_register_root_region) __lsan_register_root_region(bottom_, size_);
+}
+
+LeaksAllowed::LeaksAllowed() noexcept {
+  if (__lsan_disable) __lsan_disable();
+}
+
+LeaksAllowed::~LeaksAllowed() {
+  if (__lsan_enable) __lsan_enable();
 }
 
 }  // namespace bulkhead::model

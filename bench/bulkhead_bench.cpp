@@ -1,0 +1,30 @@
+// Bulkhead's own benchmark program; see README.md. The works are in the headers beside it.
+
+#include "bulkhead_lives.hpp"
+#include "bulkhead_messages.hpp"
+#include "bulkhead_timing.hpp"
+#include "program.hpp"
+
+int main(int argc, char** argv) {
+  return bench::run_program("bulkhead", "Bulkhead",
+                            {
+                                {"counting", bench::counting},
+                                {"ping_pong", bench::ping_pong},
+                                {"thread_ring", bench::thread_ring},
+                                {"fork_join", bench::fork_join},
+                                {"skynet", bench::skynet},
+                                {"skynet_seq", bench::skynet_seq},
+                                {"many_to_one", bench::many_to_one},
+                                {"bounded_many_to_one", bench::bounded_many_to_one},
+                                {"ask", bench::ask},
+                                {"spawn_end", bench::spawn_end},
+                                {"spawn_end_stack", bench::spawn_end_stack},
+                                {"spawn_join", bench::spawn_join},
+                                {"idle_memory", bench::idle_memory},
+                                {"idle_cpu", bench::idle_cpu},
+                                {"idle_round_trip", bench::idle_round_trip},
+                                {"timers", bench::timers},
+                                {"yield", bench::yield},
+                            },
+                            argc, argv);
+}

@@ -161,14 +161,22 @@ class Address {
   template <class M>
   Delivery send(M message) const {
     check<M>();
-    return handler::tell(pid_, message, &handler::kTell<A, M>);
+    if constexpr (handler::kAccepted<A, M>) {
+      return handler::tell(pid_, message, &handler::kTell<A, M>);
+    } else {
+      return Delivery::kGone;  // never: it has not compiled
+    }
   }
 
   /// The same, but a message that cannot be queued is left as it was, for the caller to keep.
   template <class M>
   [[nodiscard]] Delivery try_send(M& message) const {
     check<M>();
-    return handler::try_tell(pid_, message, &handler::kTell<A, M>);
+    if constexpr (handler::kAccepted<A, M>) {
+      return handler::try_tell(pid_, message, &handler::kTell<A, M>);
+    } else {
+      return Delivery::kGone;
+    }
   }
 
   /// For bounded mailboxes: sends, and when the mailbox is full waits, in order with those who wait
@@ -177,29 +185,38 @@ class Address {
   template <class M>
   [[nodiscard]] Delivery send_or_wait(M& message, Timeout timeout = kForever) const {
     check<M>();
-    const Delivery delivery = handler::try_tell(pid_, message, &handler::kTell<A, M>);
-    if (delivery != Delivery::kFull) return delivery;
-    return handler::offer(pid_, message, &handler::kOffer<A, M>, timeout);
+    if constexpr (handler::kAccepted<A, M>) {
+      const Delivery delivery = handler::try_tell(pid_, message, &handler::kTell<A, M>);
+      if (delivery != Delivery::kFull) return delivery;
+      return handler::offer(pid_, message, &handler::kOffer<A, M>, timeout);
+    } else {
+      return Delivery::kGone;
+    }
   }
 
   /// Sends a message and waits for the reply: what the handler returns, or gives to its Reply. In an
   /// actor only the actor waits, its core runs others meanwhile; a thread outside is blocked. Fails at
   /// once when no reply can come.
   template <class M>
-  [[nodiscard]] std::expected<handler::Answer<A, M>, AskError> ask(
-      M message, Timeout timeout = kDefaultAskTimeout) const {
+  [[nodiscard]] auto ask(M message, Timeout timeout = kDefaultAskTimeout) const {
     check<M>();
-    return handler::ask<handler::Answer<A, M>>(pid_, message, &handler::kAsk<A, M>, timeout);
+    if constexpr (handler::kAccepted<A, M>) {
+      return handler::ask<handler::Answer<A, M>>(pid_, message, &handler::kAsk<A, M>, timeout);
+    }
   }
 
   /// For who should know no more than that M can be sent.
   template <class M>
   [[nodiscard]] Port<M> port() const noexcept {
     check<M>();
-    return Port<M>(pid_, &handler::kTell<A, M>);
+    if constexpr (handler::kAccepted<A, M>) {
+      return Port<M>(pid_, &handler::kTell<A, M>);
+    } else {
+      return Port<M>();
+    }
   }
   template <class M>
-    requires handler::Handles<A, M>
+    requires handler::kAccepted<A, M>
   operator Port<M>() const noexcept {  // NOLINT: an address is a port for each of its messages
     return port<M>();
   }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
 #include <optional>
 #include <stdexcept>
 
 #include "bulkhead/exit.hpp"
+#include "bulkhead/standard.hpp"
 
 namespace bulkhead {
 

@@ -1,9 +1,10 @@
 /// Timeout: how long something may take.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <limits>
+
+#include "bulkhead/standard.hpp"
 
 namespace bulkhead {
 

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <exception>
-#include <memory>
 #include <string>
 #include <string_view>
 
@@ -23,6 +22,9 @@ class Exit {
   };
 
   Exit() = default;  // normal
+  Exit(const Exit& other) noexcept;
+  Exit& operator=(const Exit& other) noexcept;
+  ~Exit();
 
   [[nodiscard]] static Exit normal() noexcept { return Exit(); }
   [[nodiscard]] static Exit shutdown() noexcept { return Exit(Kind::kShutdown); }
@@ -50,7 +52,7 @@ class Exit {
   explicit Exit(Kind kind) noexcept : kind_(kind) {}
 
   Kind kind_ = Kind::kNormal;
-  std::shared_ptr<const Failure> failure_;
+  Failure* failure_ = nullptr;  // counted, and not changed once it is shared
 };
 
 /// "normal", "shutdown", "stopped", or "panic: MESSAGE (TYPE)".

@@ -59,13 +59,6 @@ void destroy(Signal* signal, DropCause /*cause*/) {
   payload<M>(signal)->~M();
 }
 
-/// Destroys a message that its handler has been given, also when that threw.
-template <class M>
-struct Spent {
-  M* message;
-  ~Spent() { message->~M(); }
-};
-
 template <class A, class M>
 Signal* deliver(void* actor, Signal* signal) {
   auto& self = *static_cast<A*>(actor);
@@ -163,11 +156,21 @@ inline constexpr SignalOps kAsk = {&deliver_question<A, M>, &destroy_question<M>
 template <class A, class M>
 inline constexpr SignalOps kOffer = {&deliver_offer<A, M>, &destroy_offer<M>, type_name<M>()};
 
+/// Can M be sent to actors of class A?
 template <class A, class M>
+inline constexpr bool kAccepted =
+    Sendable<M> && (Returns<A, M> || (TakesSomeReply<A, M> && requires { typename M::Answer; }));
+
+template <class Actor, class Message>
 constexpr void check_handled() {
-  static_assert(Handles<A, M>,
-                "bulkhead: this actor has no handler for this message: it needs a member function "
-                "`receive` that can be called with it (Actor and Message are named in the lines around)");
+  constexpr bool handled = Handles<Actor, Message>;
+  static_assert(handled,
+                "bulkhead: this actor has no handler for this message: give the class a member function "
+                "`receive` that takes it (both are named above: Actor, Message)");
+  constexpr bool answer_known = Returns<Actor, Message> || requires { typename Message::Answer; };
+  static_assert(!handled || answer_known,
+                "bulkhead: the handler for this message takes a Reply, so the message must say what it "
+                "is answered with: `using Answer = ...;` in the message's class (Message above)");
 }
 
 }  // namespace handler

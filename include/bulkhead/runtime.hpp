@@ -1,7 +1,6 @@
 /// Runtime: the scheduler threads, and their life from start to shutdown.
 #pragma once
 
-#include <chrono>
 #include <utility>
 
 #include "bulkhead/config.hpp"

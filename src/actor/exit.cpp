@@ -5,13 +5,39 @@
 #include <cstdlib>
 #include <typeinfo>
 
+#include "sync/atomic.hpp"
+
 namespace bulkhead {
 
 struct Exit::Failure {
   std::string message;
   std::string type;
   std::exception_ptr exception;
+  sync::RealSync::atomic<std::size_t> owners{1};
+
+  static void release(Failure* failure) noexcept {
+    if (failure != nullptr && failure->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      delete failure;
+    }
+  }
+  static Failure* share(Failure* failure) noexcept {
+    if (failure != nullptr) failure->owners.fetch_add(1, std::memory_order_relaxed);
+    return failure;
+  }
 };
+
+Exit::Exit(const Exit& other) noexcept
+    : kind_(other.kind_), failure_(Failure::share(other.failure_)) {}
+
+Exit& Exit::operator=(const Exit& other) noexcept {
+  Failure* earlier = failure_;
+  failure_ = Failure::share(other.failure_);
+  kind_ = other.kind_;
+  Failure::release(earlier);
+  return *this;
+}
+
+Exit::~Exit() { Failure::release(failure_); }
 
 namespace {
 
@@ -32,7 +58,8 @@ std::string type_in_flight() {
 
 Exit Exit::panic(std::exception_ptr failure) {
   Exit exit(Kind::kPanic);
-  auto read = std::make_shared<Failure>();
+  auto* read = new Failure;
+  exit.failure_ = read;
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
@@ -43,7 +70,6 @@ Exit Exit::panic(std::exception_ptr failure) {
     read->message = "an exception that is not a std::exception";
   }
   read->exception = std::move(failure);
-  exit.failure_ = std::move(read);
   return exit;
 }
 

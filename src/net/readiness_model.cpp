@@ -216,7 +216,7 @@ TEST(ReadinessModel, a_close_that_nobody_carries_out_is_found) {
 
 TEST(ReadinessModel, a_late_report_ends_only_waits_for_this_descriptor) {
   for (const bool weak : {false, true}) {
-    const auto result = only_their_waits<Right>({.preemption_bound = weak ? 2u : 3u, .weak = weak});
+    const auto result = only_their_waits<Right>({.preemption_bound = weak ? 1u : 3u, .weak = weak});
     EXPECT_TRUE(result.ok()) << result.report();
   }
 }

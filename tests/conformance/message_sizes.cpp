@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <new>
 
-#include "support/door.hpp"
 #include "support/on_cores.hpp"
 
 namespace {
@@ -87,10 +86,16 @@ class MessageSizes : public support::Running {
     unsigned seed = 0;
     (to.send(Sized<Sizes>(seed++)), ...);
   }
-  static constexpr int kSizes = 22;
   static void send_all_sizes(Address<Receiver> to) {
     send_sizes<1, 2, 8, 15, 16, 17, 39, 40, 41, 63, 64, 65, 103, 104, 105, 1000, 4000, 4072, 4073,
                65'536>(to);
+  }
+
+  // Handlers take their messages by value, on their stack.
+  static bulkhead::SpawnOptions deep(std::size_t core) {
+    bulkhead::SpawnOptions options = pinned_to(core);
+    options.stack_size = std::size_t{1} << 20;
+    return options;
   }
 
   // From every core to every core.
@@ -98,8 +103,8 @@ class MessageSizes : public support::Running {
   void between_all_cores(Send send) {
     for (std::size_t from = 0; from < cores(); ++from) {
       for (std::size_t to = 0; to < cores(); ++to) {
-        const auto receiver = runtime.spawn_with<Receiver>(pinned_to(to), &report);
-        runtime.spawn_with(pinned_to(from), [receiver, send] { send(receiver); });
+        const auto receiver = runtime.spawn_with<Receiver>(deep(to), &report);
+        runtime.spawn_with(deep(from), [receiver, send] { send(receiver); });
       }
     }
     wait_for_idle();
@@ -121,11 +126,11 @@ TEST_P(MessageSizes, from_1_byte_to_64_kib_arrive_intact) {
 // A10
 TEST_P(MessageSizes, a_mebibyte_arrives_intact) {
   using Huge = Sized<1 << 20>;
-  bulkhead::SpawnOptions deep;
-  deep.stack_size = std::size_t{8} << 20;  // the handler takes it by value
-  const auto receiver = runtime.spawn_with<Receiver>(deep, &report);
+  bulkhead::SpawnOptions deeper;
+  deeper.stack_size = std::size_t{8} << 20;
+  const auto receiver = runtime.spawn_with<Receiver>(deeper, &report);
   for (unsigned i = 0; i < 4; ++i) receiver.send(Huge(i));
-  runtime.spawn_with(deep, [receiver] {
+  runtime.spawn_with(deeper, [receiver] {
     for (unsigned i = 0; i < 4; ++i) receiver.send(Huge(i));
   });
   wait_for_idle();
@@ -135,7 +140,7 @@ TEST_P(MessageSizes, a_mebibyte_arrives_intact) {
 
 // A10
 TEST_P(MessageSizes, from_threads_outside_arrive_intact) {
-  const auto receiver = runtime.spawn_with<Receiver>(on_core(1), &report);
+  const auto receiver = runtime.spawn_with<Receiver>(deep(1), &report);
   for (int i = 0; i < 50; ++i) send_all_sizes(receiver);
   wait_for_idle();
   EXPECT_EQ(report.wrong, 0);
@@ -169,12 +174,9 @@ TEST_P(MessageSizes, a_message_is_aligned_where_it_lies) {
 
 // A10: a flood that is freed on another core comes home, and what the burst needed is given back.
 TEST_P(MessageSizes, the_pools_shrink_after_a_burst) {
-  const auto door = runtime.spawn_with<support::Door>(pinned_to(0));
   const auto receiver = runtime.spawn_with<Receiver>(pinned_to(1), &report);
-  std::atomic<std::uint64_t> most{0};
   for (std::size_t core = 0; core < cores(); ++core) {
-    runtime.spawn_with(pinned_to(core), [&, receiver] {
-      // Nobody gives way as long as the receiver is not ready, so the queue grows.
+    runtime.spawn_with(pinned_to(core), [receiver] {
       for (unsigned i = 0; i < 50'000; ++i) receiver.send(Sized<40>(i));
     });
   }

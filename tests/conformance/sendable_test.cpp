@@ -147,29 +147,20 @@ TEST(MoveOnlyMessages, keep_their_payload_in_place_when_they_are_moved_A11) {
   EXPECT_EQ(received.b.data(), many);
 }
 
-struct FileCloser {
-  void operator()(int* file) const { delete file; }
-};
-
 struct PoolDeleter {
   std::vector<int*>* pool;
   void operator()(int* number) const { pool->push_back(number); }
 };
 
 TEST(MoveOnlyMessages, may_have_deleters_that_refer_to_nothing_of_the_senders_A11_D4) {
-  static_assert(Sendable<std::unique_ptr<int, FileCloser>>);
+  static_assert(Sendable<std::unique_ptr<int, std::default_delete<int>>>);
   static_assert(Sendable<std::unique_ptr<int, void (*)(int*)>>);
   static_assert(!Sendable<std::unique_ptr<int, PoolDeleter>>);
 }
 
 using Guarded = Two<int, std::mutex>;
 
-class Immovable {
- public:
-  Immovable() = default;
-  Immovable(Immovable const&) = delete;
-  Immovable& operator=(Immovable const&) = delete;
-};
+struct Immovable : std::mutex {};
 
 TEST(ImmovableTypes, are_refused_A11) {
   static_assert(kNoneSendable<std::mutex, std::atomic<int>, Guarded, Immovable,
@@ -206,17 +197,14 @@ TEST(Messages, are_objects_of_a_known_type_A11) {
   static_assert(Sendable<std::unique_ptr<Shape>>);
 }
 
-struct alignas(64) CacheLine {
-  std::byte bytes[64];
-};
-
-struct alignas(128) TwoLines {
-  std::byte bytes[128];
+template <std::size_t N>
+struct alignas(N) Aligned {
+  std::byte bytes[N];
 };
 
 TEST(Messages, are_aligned_to_a_cache_line_at_most) {
-  static_assert(Sendable<CacheLine>);
-  static_assert(!Sendable<TwoLines>);
+  static_assert(Sendable<Aligned<64>>);
+  static_assert(!Sendable<Aligned<128>>);
 }
 
 // --- D4: what is in them ---
@@ -263,14 +251,10 @@ TEST(SharedOwnership, is_refused_unless_what_is_shared_is_const_D4) {
                              std::weak_ptr<std::string const>>);
 }
 
-struct Arena {
-  std::byte* next;
-};
-
 template <class T>
 struct ArenaAllocator {
   using value_type = T;
-  Arena* arena;
+  One<std::byte*> arena;
   T* allocate(std::size_t count);
   void deallocate(T* place, std::size_t count);
 };
@@ -347,10 +331,7 @@ struct Json {
 };
 
 struct Folder;
-struct File {
-  std::string name;
-  std::unique_ptr<Folder> attachments;
-};
+using File = Two<std::string, std::unique_ptr<Folder>>;
 struct Folder {
   std::vector<File> files;
 };

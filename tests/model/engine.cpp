@@ -57,7 +57,19 @@ std::string Engine::mode_word() const {
   if (!word.empty()) word += '/';
   word += options_.weak ? "weak" : "sequential";
   if (options_.preemption_bound != kUnbounded) word += std::to_string(options_.preemption_bound);
+  if (options_.stale_bound != kUnbounded) word += "," + std::to_string(options_.stale_bound);
   return word;
+}
+
+std::string Engine::mode_text() const {
+  const auto limit = [](unsigned bound) {
+    return bound == kUnbounded ? std::string("any number of") : "at most " + std::to_string(bound);
+  };
+  std::string text = options_.weak ? "weak memory" : "sequentially consistent memory";
+  if (options_.weak && options_.stale_bound != kUnbounded) {
+    text += " (" + limit(options_.stale_bound) + " stale)";
+  }
+  return text + ", " + limit(options_.preemption_bound) + " preemptions";
 }
 
 bool Engine::prepare_replay(Result& result) {
@@ -107,10 +119,7 @@ Result Engine::explore() {
   }
   phase_ = Phase::kOff;
   active_engine = nullptr;
-  result.mode = (options_.weak ? "weak memory, " : "sequentially consistent memory, ") +
-                (options_.preemption_bound == kUnbounded
-                     ? std::string("any number of preemptions")
-                     : std::to_string(options_.preemption_bound) + " preemptions at most");
+  result.mode = mode_text();
   result.executions = executions_;
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - begin;
   result.seconds = taken.count();
@@ -177,6 +186,7 @@ void Engine::reset() {
   thread_count_ = 1;
   preemptions_ = 0;
   spurious_left_ = options_.spurious;
+  stale_left_ = options_.stale_bound;
   time_outs_left_ = options_.time_outs;
   step_ = 1;
   redundant_ = preempts_ = opened_ = false;

@@ -13,7 +13,8 @@
 //      cases the counterpart may have one more, and would be beyond the bound.
 //  S3  With weak memory a sleeper of which the operation is not sequentially consistent wakes only
 //      to read (or come behind) messages that were stored since it fell asleep: to read an older
-//      one later is to read it then.
+//      one later is to read it then. And it sleeps on when others load: to load after it is to load
+//      a stale value then; unless those are rationed.
 //  S4  An execution in which only sleepers are left is finished without any further choice (a
 //      thread cannot be stopped in the middle: it may own things), and counted as redundant.
 //
@@ -135,6 +136,7 @@ class Engine {
   void abandon();
   void explain(Result& result);
   [[nodiscard]] std::string mode_word() const;
+  [[nodiscard]] std::string mode_text() const;
   Thread& thread(unsigned index);
   static void fiber_task(void* self);
   void run_body(Thread& self);
@@ -170,6 +172,9 @@ class Engine {
   void open_gate(Thread& self);
   void fall_asleep(const Op& op);
   [[nodiscard]] bool weak() const noexcept { return options_.weak; }
+  [[nodiscard]] Freedom freedom() const noexcept {
+    return {.spurious = spurious_left_ > 0, .stale = stale_left_ > 0};
+  }
 
   Options options_;
   std::function<void(Run&)> setup_;
@@ -192,6 +197,7 @@ class Engine {
   Fiber* ahead_of_ = nullptr;  // who waits for a thread to announce its next operation
   unsigned preemptions_ = 0;
   unsigned spurious_left_ = 0;
+  unsigned stale_left_ = 0;
   unsigned time_outs_left_ = 0;
   Tick step_ = 1;
   bool redundant_ = false;

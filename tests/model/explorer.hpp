@@ -29,6 +29,8 @@
 //    tried in each.
 //  - weak: reads and stores as C++20 has them, but for load buffering (memory.hpp). Else every load
 //    reads the last store; data races are still found by the orders that were written.
+//  - `stale_bound`, for models that are too large otherwise: only executions with at most so many
+//    loads of a value that is not the last, and stores that come before others that are there.
 //  - Memory of model::free is not used again in the same execution: no ABA by recycled addresses.
 //  - Executions that differ only in the order of independent steps are run once: of a thread that
 //    was preempted, if the bound is finite; of any, if not. `reduce` turns this off.
@@ -53,6 +55,7 @@ inline constexpr unsigned kUnbounded = std::numeric_limits<unsigned>::max();
 struct Options {
   unsigned preemption_bound = 2;
   bool weak = false;
+  unsigned stale_bound = kUnbounded;  // see above
   unsigned spurious = 0;   // failures for no reason, per execution: weak swaps and futex waits
   unsigned time_outs = 1;  // time-outs while others could go on, per execution
   std::uint64_t max_executions = 5'000'000;

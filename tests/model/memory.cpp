@@ -114,7 +114,7 @@ Tick Memory::floor(unsigned thread, const Location& at, std::memory_order order)
   return order == std::memory_order_seq_cst ? std::max(seen, consistent_[slot(at)]) : seen;
 }
 
-void Memory::options(const Op& op, unsigned thread, Tick since, bool spurious,
+void Memory::options(const Op& op, unsigned thread, Tick since, Freedom freedom,
                      OptionList& list) const {
   list.clear();
   const std::vector<Message>& history = op.at->history;
@@ -125,6 +125,7 @@ void Memory::options(const Op& op, unsigned thread, Tick since, bool spurious,
   for (std::size_t i = history.size(); i-- > 0;) {
     const Message& message = history[i];
     if (message.stamp < low && message.stamp < low_failure) break;
+    if (!freedom.stale && i + 1 < history.size()) break;
     if (message.born <= since) continue;
     const bool equal = message.value == op.expected;
     switch (op.kind) {
@@ -139,11 +140,11 @@ void Memory::options(const Op& op, unsigned thread, Tick since, bool spurious,
         if (equal && message.stamp >= low) add_behind(history, i, list);
         if (message.stamp < low_failure) break;
         if (!equal) list.add(i, Outcome::kFails);
-        if (equal && op.may_fail && spurious) list.add(i, Outcome::kSpurious);
+        if (equal && op.may_fail && freedom.spurious) list.add(i, Outcome::kSpurious);
         break;
       case OpKind::kWait:
         list.add(i, equal ? Outcome::kSleeps : Outcome::kDone);
-        if (equal && spurious) list.add(i, Outcome::kSpurious);
+        if (equal && freedom.spurious) list.add(i, Outcome::kSpurious);
         break;
       default:
         break;

@@ -109,6 +109,12 @@ class OptionList {
   bool overflowed_ = false;
 };
 
+/// What an operation may do beside going on with the newest message.
+struct Freedom {
+  bool spurious;  // fail for no reason
+  bool stale;     // read, or come behind, an older one
+};
+
 enum class Access : std::uint8_t { kFine, kDead, kUnordered };
 
 /// The history of a piece of plain memory.
@@ -137,8 +143,9 @@ class Memory {
   [[nodiscard]] Access touch(unsigned thread, Location& at);
 
   /// The ways in which `op` can go, the newest message first; only those that rest on a message
-  /// younger than `since`. `spurious`: whether it may also fail for no reason.
-  void options(const Op& op, unsigned thread, Tick since, bool spurious, OptionList& list) const;
+  /// younger than `since`.
+  void options(const Op& op, unsigned thread, Tick since, Freedom freedom,
+               OptionList& list) const;
 
   void read(unsigned thread, Location& at, std::size_t message, std::memory_order order);
   /// Stores behind message `after`.

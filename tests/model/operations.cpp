@@ -38,12 +38,13 @@ void Engine::begin(const Op& op) {
 }
 
 Option Engine::decide(const Op& op) {
-  memory_.options(op, current_, since_, spurious_left_ > 0, list_);
+  memory_.options(op, current_, since_, freedom(), list_);
   if (list_.overflowed() || list_.size() == 0) {
     fail("model", "more stores to one location than can be told apart");
   }
   const Option option = list_[list_.size() == 1 ? 0 : choose(list_.size())];
   if (option.outcome == Outcome::kSpurious) --spurious_left_;
+  if (option.message + 1u < op.at->history.size() && stale_left_ != kUnbounded) --stale_left_;
   return option;
 }
 
@@ -277,7 +278,7 @@ void Engine::spin_hint() {
   std::swap(self.gate, self.reads);
   self.reads.clear();
   self.gated = true;
-  if (trace_.on()) record("spins");
+  if (trace_.on()) record(kSpins);
 }
 
 // A loop that read the same locations in its last two turns would turn in vain if it read the same

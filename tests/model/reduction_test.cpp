@@ -12,6 +12,7 @@ struct Case {
   unsigned bound;
   bool weak;
   unsigned programs;
+  unsigned stale_bound = kUnbounded;
 };
 
 void expect_same_outcomes(const Case& c) {
@@ -22,7 +23,8 @@ void expect_same_outcomes(const Case& c) {
     const Program program = random_program(random, c.shape);
     Result with;
     Result without;
-    Options options{.preemption_bound = c.bound, .weak = c.weak, .time_outs = 1};
+    Options options{
+        .preemption_bound = c.bound, .weak = c.weak, .stale_bound = c.stale_bound};
     const auto outcomes = outcomes_of(program, options, with);
     options.reduce = false;
     const auto expected = outcomes_of(program, options, without);
@@ -57,6 +59,16 @@ TEST(Reduction, loses_no_outcome_within_a_bound) {
     expect_same_outcomes({kPair, bound, true, 300});
     expect_same_outcomes({kTrio, bound, false, 200});
     expect_same_outcomes({kTrio, bound, true, 200});
+  }
+}
+
+TEST(Reduction, loses_no_outcome_within_a_bound_of_stale_loads) {
+  for (const unsigned bound : {0u, 1u, 2u, kUnbounded}) {
+    for (const unsigned stale : {0u, 1u, 2u}) {
+      expect_same_outcomes({kPair, bound, true, 200, stale});
+      expect_same_outcomes({kTrio, bound, true, 100, stale});
+      expect_same_outcomes({kSleepingTrio, bound, true, 50, stale});
+    }
   }
 }
 

@@ -126,7 +126,7 @@ bool Engine::awake(unsigned index) {
       op.kind == OpKind::kTimeOut) {
     return false;
   }
-  memory_.options(op, index, thread.asleep_since, spurious_left_ > 0, list_);
+  memory_.options(op, index, thread.asleep_since, freedom(), list_);
   return list_.size() > 0 || list_.overflowed();
 }
 
@@ -148,8 +148,12 @@ bool Engine::bears_on(const Op& done, bool stored, const Thread& sleeper) const 
     return true;
   }
   if (weak()) {
-    return is_consistent(op) && is_consistent(done) &&
-           (same || op.kind == OpKind::kFence || done.kind == OpKind::kFence);
+    if (is_consistent(op) && is_consistent(done) &&
+        (same || op.kind == OpKind::kFence || done.kind == OpKind::kFence)) {
+      return true;
+    }
+    // To load first and store then is to load a stale value later, unless that is rationed.
+    return options_.stale_bound != kUnbounded && same && !stored && may_store(op);
   }
   return same && done.kind <= OpKind::kWait && op.kind <= OpKind::kWait && (stored || may_store(op));
 }

@@ -99,7 +99,22 @@ std::string Trace::operation(const Op& op, std::string_view result) {
 }
 
 void Trace::add(std::string_view thread, bool preempts, std::string_view what) {
-  if (on()) lines_.push_back({std::string(thread), std::string(what), preempts});
+  if (!on()) return;
+  lines_.push_back({std::string(thread), std::string(what), preempts});
+  if (what == kSpins) fold_turns();
+}
+
+void Trace::fold_turns() {
+  constexpr std::size_t kLongestTurn = 6;
+  for (std::size_t turn = 2; turn <= kLongestTurn && 2 * turn <= lines_.size(); ++turn) {
+    const auto last = lines_.end() - static_cast<std::ptrdiff_t>(turn);
+    const auto before = last - static_cast<std::ptrdiff_t>(turn);
+    const auto same = [](const Line& a, const Line& b) { return a.same(b); };
+    if (!std::equal(last, lines_.end(), before, same)) continue;
+    ++(last - 1)->again;
+    lines_.erase(last, lines_.end());
+    return;
+  }
 }
 
 std::string Trace::text() const {
@@ -111,6 +126,7 @@ std::string Trace::text() const {
     std::string row = padded(std::to_string(i + 1), 4) + (line.preempts ? "* " : "  ") +
                       padded(line.thread, width) + "  " + line.what;
     row.erase(row.find_last_not_of(' ') + 1);
+    if (line.again > 0) row += ", and " + std::to_string(line.again) + " turns more";
     text += "    " + row + '\n';
   }
   return text;

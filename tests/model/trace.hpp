@@ -11,6 +11,9 @@
 
 namespace bulkhead::model {
 
+/// What is recorded for a spin_hint().
+inline constexpr std::string_view kSpins = "spins";
+
 class Trace {
  public:
   enum class Recording : bool { kOff, kOn };
@@ -23,6 +26,7 @@ class Trace {
   /// Does it lie in something that has a name?
   [[nodiscard]] bool known(std::uint64_t address) const { return region_of(address) != nullptr; }
   [[nodiscard]] std::string location(const Location& at);
+  /// Turns of a spinning loop that are all the same are folded into one.
   void add(std::string_view thread, bool preempts, std::string_view what);
 
   /// An operation on a location and what came of it: "load  head -> 0  acquire".
@@ -43,9 +47,15 @@ class Trace {
     std::string thread;
     std::string what;
     bool preempts;
+    unsigned again = 0;  // so often the turn of a loop that ends here was repeated
+
+    [[nodiscard]] bool same(const Line& other) const {
+      return thread == other.thread && what == other.what && preempts == other.preempts;
+    }
   };
 
   [[nodiscard]] const Region* region_of(std::uint64_t address) const;
+  void fold_turns();
 
   Recording recording_ = Recording::kOff;
   std::vector<Region> regions_;

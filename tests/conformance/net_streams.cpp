@@ -1,0 +1,505 @@
+// B19: connections between actors, and what can go wrong with them. D1: plain blocking style.
+#include <atomic>
+#include <chrono>
+#include <limits>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "net_support.hpp"
+
+namespace {
+
+namespace net = bulkhead::net;
+using namespace std::chrono_literals;
+using net::Endpoint;
+using net::ErrorKind;
+using net::Listener;
+using net::Stream;
+using support::error_of;
+using support::Event;
+using support::kDeadline;
+using support::Peer;
+using support::read_text;
+
+class Streams : public support::Network {
+ protected:
+  Streams() : listener(*Listener::listen(Endpoint::loopback(0))) {}
+
+  [[nodiscard]] std::uint16_t port() const { return listener.local().port(); }
+
+  /// Runs body(stream) in an actor whose stream is connected to a plain peer, which is returned.
+  template <class Body>
+  Peer with_peer(std::size_t core, Event& done, Body body) {
+    in_background(core, [this, &done, body]() mutable {
+      auto stream = listener.accept(kDeadline);
+      ASSERT_TRUE(stream) << stream.error().text;
+      body(*stream);
+      stream->close();
+      done.set();
+    });
+    return Peer::connect(port());
+  }
+
+  Listener listener;
+};
+ON_ONE_AND_SEVERAL_CORES(Streams);
+
+std::string pattern(std::size_t bytes) {
+  std::string text(bytes, '\0');
+  for (std::size_t i = 0; i < bytes; ++i) text[i] = static_cast<char>('a' + i * 7 % 26);
+  return text;
+}
+
+// B19
+TEST_P(Streams, two_actors_talk_over_a_connection_and_every_byte_arrives_in_order) {
+  const std::string sent = pattern(3'000'000);
+  std::string received;
+  Event written;
+  in_background(1, [&] {
+    auto stream = Stream::connect(listener.local(), kDeadline);
+    ASSERT_TRUE(stream) << stream.error().text;
+    EXPECT_TRUE(stream->write_all(sent, kDeadline));
+    EXPECT_TRUE(stream->shutdown_write());
+    EXPECT_EQ(read_text(*stream, 100), "thank you");
+    written.set();
+  });
+  in_actor([&] {
+    auto stream = listener.accept(kDeadline);
+    ASSERT_TRUE(stream) << stream.error().text;
+    EXPECT_EQ(stream->peer().address(), Endpoint::loopback(0).address());
+    EXPECT_EQ(*stream->local(), listener.local());
+    received = read_text(*stream, sent.size() + 1);
+    EXPECT_TRUE(stream->write_all("thank you", kDeadline));
+  });
+  EXPECT_TRUE(written.wait());
+  EXPECT_TRUE(received == sent);
+}
+
+// B19
+TEST_P(Streams, a_connect_to_where_nobody_listens_is_refused) {
+  in_actor([&] {
+    const Endpoint nobody = listener.local();
+    listener.close();
+    const auto error = error_of(Stream::connect(nobody, kDeadline));
+    EXPECT_EQ(error.kind, ErrorKind::kRefused);
+    EXPECT_EQ(error.code, ECONNREFUSED);
+    EXPECT_NE(error.text.find(to_string(nobody)), std::string::npos) << error.text;
+  });
+}
+
+// B19
+TEST_P(Streams, an_address_that_cannot_be_connected_to_is_an_error) {
+  in_actor([&] {
+    EXPECT_EQ(error_of(Stream::connect(Endpoint::loopback(0), 10s)).kind, ErrorKind::kBadAddress);
+    // A broadcast address.
+    const auto error = error_of(Stream::connect(*Endpoint::parse("255.255.255.255:9"), 10s));
+    EXPECT_TRUE(error.kind == ErrorKind::kDenied || error.kind == ErrorKind::kUnreachable)
+        << error.text;
+  });
+}
+
+// B19
+TEST_P(Streams, a_connect_that_nobody_answers_times_out) {
+  // The queue of a listener that does not accept fills up, and the kernel falls silent.
+  const support::PlainListener silent(1);
+  std::vector<Peer> crowd;
+  for (int i = 0; i < 8; ++i) {
+    crowd.emplace_back(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    const sockaddr_in address = Peer::loopback(silent.port());
+    connect(crowd.back().fd(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  }
+  in_actor([&] {
+    const auto start = support::Clock::now();
+    const auto error = error_of(Stream::connect(silent.endpoint(), 50ms));
+    EXPECT_EQ(error.kind, ErrorKind::kTimedOut) << error.text;
+    EXPECT_GE(support::Clock::now() - start, 50ms);
+  });
+}
+
+// B19
+TEST_P(Streams, a_connection_that_the_peer_breaks_off_is_an_error_for_reader_and_writer) {
+  Event done;
+  Event reading;
+  Peer peer = with_peer(0, done, [&](Stream& stream) {
+    std::byte buffer[16];
+    reading.set();
+    EXPECT_EQ(error_of(stream.read_some(buffer, kDeadline)).kind, ErrorKind::kReset);
+    const auto error = error_of(stream.write_all("hello", kDeadline));
+    EXPECT_TRUE(error.kind == ErrorKind::kClosedByPeer || error.kind == ErrorKind::kReset)
+        << error.text;
+  });
+  EXPECT_TRUE(reading.wait());
+  peer.reset();
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, a_writer_that_waits_hears_of_a_broken_connection) {
+  Event done;
+  Event full;
+  Peer peer = with_peer(0, done, [&](Stream& stream) {
+    const std::string much = pattern(1 << 20);
+    while (stream.write_some(std::as_bytes(std::span(much)), 0s)) {
+    }
+    full.set();
+    const auto error = error_of(stream.write_all(much, kDeadline));
+    EXPECT_TRUE(error.kind == ErrorKind::kClosedByPeer || error.kind == ErrorKind::kReset)
+        << error.text;
+  });
+  EXPECT_TRUE(full.wait());
+  peer.reset();
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, each_side_can_end_its_half_and_go_on_with_the_other) {
+  Event done;
+  const Peer peer = with_peer(0, done, [&](Stream& stream) {
+    EXPECT_EQ(read_text(stream, 100), "question");
+    EXPECT_TRUE(stream.write_all("answer", kDeadline));
+    EXPECT_TRUE(stream.shutdown_write());
+    std::byte buffer[16];
+    EXPECT_EQ(*stream.read_some(buffer, kDeadline), 0u);  // as often as one asks
+    EXPECT_EQ(error_of(stream.write_some(buffer, kDeadline)).kind, ErrorKind::kClosedByPeer);
+  });
+  peer.send("question");
+  peer.shutdown_write();
+  EXPECT_EQ(peer.receive(100), "answer");
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, an_end_that_comes_together_with_the_last_bytes_is_seen) {
+  for (int i = 0; i < 50; ++i) {
+    Event done;
+    Event wait_first;
+    const Peer peer = with_peer(static_cast<std::size_t>(i), done, [&](Stream& stream) {
+      if (i % 2 == 0) EXPECT_TRUE(wait_first.wait());
+      std::byte buffer[1024];
+      std::size_t got = 0;
+      for (std::size_t part = 1; part != 0; got += part) part = *stream.read_some(buffer, kDeadline);
+      EXPECT_EQ(got, 5u);
+    });
+    peer.send("hel");
+    peer.send("lo");
+    peer.shutdown_write();
+    wait_first.set();
+    ASSERT_TRUE(done.wait());
+  }
+}
+
+// B19
+TEST_P(Streams, a_read_from_a_silent_peer_times_out_and_can_be_repeated) {
+  Event done;
+  Event timed_out;
+  const Peer peer = with_peer(0, done, [&](Stream& stream) {
+    std::byte buffer[16];
+    const auto start = support::Clock::now();
+    const auto error = error_of(stream.read_some(buffer, 20ms));
+    EXPECT_EQ(error.kind, ErrorKind::kTimedOut);
+    EXPECT_NE(error.text.find("read from 127.0.0.1"), std::string::npos) << error.text;
+    EXPECT_GE(support::Clock::now() - start, 20ms);
+    timed_out.set();
+    EXPECT_EQ(*stream.read_some(buffer, kDeadline), 4u);
+  });
+  EXPECT_TRUE(timed_out.wait());
+  peer.send("late");
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, a_write_to_a_peer_that_never_reads_times_out_and_tells_how_much_was_taken) {
+  Event done;
+  std::size_t taken = 0;
+  const std::string much = pattern(32 << 20);
+  Event check;
+  const Peer peer = with_peer(0, done, [&](Stream& stream) {
+    const auto error = error_of(stream.write_all(much, 100ms));
+    EXPECT_EQ(error.kind, ErrorKind::kTimedOut);
+    taken = error.done;
+    EXPECT_GT(taken, 0u);
+    EXPECT_LT(taken, much.size());
+    check.set();
+  });
+  EXPECT_TRUE(check.wait());
+  const std::string received = peer.receive(much.size());
+  EXPECT_EQ(received.size(), taken);
+  EXPECT_TRUE(received == much.substr(0, taken));
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, a_write_goes_on_when_a_slow_peer_reads_on) {
+  Event done;
+  const std::string much = pattern(16 << 20);
+  const Peer peer = with_peer(0, done, [&](Stream& stream) {
+    EXPECT_TRUE(stream.write_all(much, kDeadline));
+  });
+  std::string received;
+  while (received.size() < much.size()) {
+    const std::string part = peer.receive(1 << 18);
+    if (part.empty()) break;
+    received += part;
+  }
+  EXPECT_TRUE(received == much);
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, a_timeout_of_zero_tries_once_and_does_not_wait) {
+  Event done;
+  Event sent;
+  const Peer peer = with_peer(0, done, [&](Stream& stream) {
+    std::byte buffer[16];
+    EXPECT_EQ(error_of(stream.read_some(buffer, 0s)).kind, ErrorKind::kTimedOut);
+    EXPECT_EQ(error_of(stream.read_some(buffer, 0s)).kind, ErrorKind::kTimedOut);
+    EXPECT_EQ(*stream.write_some(std::as_bytes(std::span("x")), 0s), 2u);
+    EXPECT_TRUE(sent.wait());  // in this way the core does not look at its poller meanwhile
+    EXPECT_EQ(*stream.read_some(buffer, 0s), 3u);
+  });
+  EXPECT_EQ(peer.receive(2), std::string("x\0", 2));
+  peer.send("now");
+  sent.set();
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, a_negative_timeout_is_refused_and_a_huge_one_works) {
+  Event done;
+  const Peer peer = with_peer(0, done, [&](Stream& stream) {
+    std::byte buffer[16];
+    EXPECT_THROW(static_cast<void>(stream.read_some(buffer, -1ms)), std::invalid_argument);
+    EXPECT_EQ(*stream.read_some(buffer, std::chrono::hours(24 * 365 * 290)), 1u);
+    EXPECT_EQ(*stream.read_some(buffer, bulkhead::kForever), 1u);
+  });
+  peer.send("1");
+  while (runtime.stats().slept == 0) std::this_thread::yield();
+  peer.send("2");
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(Streams, what_is_closed_or_empty_fails_with_closed) {
+  in_actor([&] {
+    std::byte buffer[16];
+    Stream none;
+    EXPECT_FALSE(none.is_open());
+    EXPECT_EQ(error_of(none.read_some(buffer)).kind, ErrorKind::kClosed);
+    EXPECT_EQ(error_of(none.write_all("x")).kind, ErrorKind::kClosed);
+    EXPECT_EQ(error_of(none.shutdown_write()).kind, ErrorKind::kClosed);
+    EXPECT_EQ(error_of(none.local()).kind, ErrorKind::kClosed);
+
+    auto stream = *Stream::connect(listener.local(), kDeadline);
+    EXPECT_TRUE(stream.is_open());
+    Stream moved = std::move(stream);
+    EXPECT_FALSE(stream.is_open());  // NOLINT: that is the point
+    EXPECT_TRUE(moved.is_open());
+    moved.close();
+    moved.close();
+    EXPECT_FALSE(moved.is_open());
+    EXPECT_EQ(error_of(moved.read_some(buffer)).kind, ErrorKind::kClosed);
+    EXPECT_EQ(error_of(moved.set_no_delay(net::NoDelay::kOff)).kind, ErrorKind::kClosed);
+  });
+}
+
+// B19
+TEST_P(Streams, an_empty_buffer_is_an_error_and_an_empty_message_is_written) {
+  in_actor([&] {
+    auto stream = *Stream::connect(listener.local(), kDeadline);
+    EXPECT_EQ(error_of(stream.read_some({})).code, EINVAL);
+    EXPECT_EQ(error_of(stream.write_some({})).code, EINVAL);
+    EXPECT_TRUE(stream.write_all(std::string_view()));
+    EXPECT_TRUE(stream.set_no_delay(net::NoDelay::kOff));
+    EXPECT_TRUE(stream.set_no_delay(net::NoDelay::kOn));
+  });
+}
+
+// D1
+TEST_P(Streams, outside_actors_what_waits_is_a_logic_error_that_names_the_function) {
+  Stream stream;
+  std::byte buffer[16];
+  EXPECT_THROW(static_cast<void>(stream.read_some(buffer)), std::logic_error);
+  EXPECT_THROW(static_cast<void>(stream.write_all("x")), std::logic_error);
+  EXPECT_THROW(static_cast<void>(listener.accept()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(net::lookup("localhost", 1)), std::logic_error);
+  try {
+    static_cast<void>(Stream::connect(listener.local()));
+    FAIL() << "nothing was thrown";
+  } catch (const std::logic_error& error) {
+    EXPECT_NE(std::string(error.what()).find("net::Stream::connect"), std::string::npos)
+        << error.what();
+  }
+}
+
+// B19
+TEST_P(Streams, a_reader_and_a_writer_share_a_stream_and_a_second_reader_is_refused) {
+  Event done;
+  Event reader_waits;
+  std::atomic<int> finished{0};
+  const Peer peer = with_peer(0, done, [&](Stream& stream) {
+    in_background(0, [&] {
+      std::byte buffer[16];
+      reader_waits.set();
+      EXPECT_EQ(*stream.read_some(buffer, kDeadline), 5u);
+      ++finished;
+    });
+    while (!reader_waits.happened()) bulkhead::this_actor::yield();
+    // It may have announced itself a moment before it waits.
+    std::byte buffer[16];
+    net::Error second{ErrorKind::kTimedOut, 0, 0, {}};
+    while (second.kind == ErrorKind::kTimedOut) second = error_of(stream.read_some(buffer, 0s));
+    EXPECT_EQ(second.kind, ErrorKind::kBusy) << second.text;
+    EXPECT_TRUE(stream.write_all("go on", kDeadline));
+    EXPECT_TRUE(stream.local());
+    while (finished == 0) bulkhead::this_actor::yield();
+  });
+  EXPECT_EQ(peer.receive(5), "go on");
+  peer.send("hello");
+  EXPECT_TRUE(done.wait());
+}
+
+// --- streams in messages ---
+
+struct Baton {
+  Stream stream;
+  int hops_left;
+};
+
+// Reads a byte, and passes the stream on.
+class Runner {
+ public:
+  Runner(std::vector<bulkhead::Address<Runner>>& ring, std::string& read, Event& done)
+      : ring_(ring), read_(read), done_(done) {}
+
+  void receive(Baton baton) {
+    std::byte byte{};
+    const auto got = baton.stream.read_some(std::span(&byte, 1), kDeadline);
+    ASSERT_TRUE(got) << got.error().text;
+    read_ += static_cast<char>(byte);
+    if (baton.hops_left == 0) {
+      done_.set();
+      return;
+    }
+    const auto next = static_cast<std::size_t>(baton.hops_left) % ring_.size();
+    --baton.hops_left;
+    ring_[next].send(std::move(baton));
+  }
+
+ private:
+  std::vector<bulkhead::Address<Runner>>& ring_;
+  std::string& read_;
+  Event& done_;
+};
+
+// B19
+TEST_P(Streams, a_stream_sent_in_messages_goes_from_core_to_core_and_loses_nothing) {
+  static_assert(bulkhead::Sendable<Stream> && bulkhead::Sendable<Listener>);
+  constexpr int kHops = 300;
+  std::vector<bulkhead::Address<Runner>> ring;
+  std::string read;
+  Event done;
+  for (std::size_t i = 0; i < 7; ++i) {
+    ring.push_back(runtime.spawn_with<Runner>(pinned_to(i), ring, read, done));
+  }
+  in_background(0, [&] {
+    ring[0].send(Baton{*listener.accept(kDeadline), kHops});
+  });
+  const Peer peer = Peer::connect(port());
+  const std::string sent = pattern(kHops + 1);
+  // Some bytes are there before they are waited for, some come later.
+  for (std::size_t i = 0; i < sent.size();) {
+    const std::size_t part = std::min(sent.size() - i, i % 5 + 1);
+    peer.send(std::string_view(sent).substr(i, part));
+    i += part;
+    if (i % 3 == 0) std::this_thread::yield();
+  }
+  EXPECT_TRUE(done.wait());
+  EXPECT_EQ(read, sent);
+  EXPECT_TRUE(peer.ended());  // it was closed with the last message
+}
+
+// B19
+TEST_P(Streams, a_stream_in_a_message_that_is_dropped_is_closed) {
+  std::vector<bulkhead::Address<Runner>> ring;
+  std::string read;
+  Event never;
+  in_background(0, [&] {
+    auto stream = *listener.accept(kDeadline);
+    const auto target = bulkhead::spawn<Runner>(ring, read, never);
+    bulkhead::stop(target);
+    while (target.send(Baton{Stream(), 0}) == bulkhead::Delivery::kQueued) {
+      bulkhead::this_actor::yield();
+    }
+    EXPECT_EQ(target.send(Baton{std::move(stream), 0}), bulkhead::Delivery::kGone);
+  });
+  const Peer peer = Peer::connect(port());
+  EXPECT_TRUE(peer.ended());
+}
+
+// B19
+TEST_P(Streams, an_actor_that_fails_closes_its_connection_and_no_other) {
+  const support::NoDescriptorIsLeft none_left;
+  failures_expected = 10;
+  in_background(0, [&] {
+    for (int i = 0; i < 20; ++i) {
+      bulkhead::spawn([stream = *listener.accept(kDeadline)]() mutable {
+        for (;;) {
+          const std::string text = read_text(stream, 1);
+          if (text.empty()) return;
+          if (text == "X") bulkhead::panic("it began with X");
+          EXPECT_TRUE(stream.write_all(text, kDeadline));
+        }
+      });
+    }
+  });
+  std::vector<Peer> peers;
+  for (int i = 0; i < 20; ++i) peers.push_back(Peer::connect(port()));
+  for (std::size_t i = 0; i < 20; ++i) peers[i].send(i % 2 == 0 ? "X" : "a");
+  for (std::size_t i = 0; i < 20; ++i) {
+    if (i % 2 == 0) {
+      EXPECT_TRUE(peers[i].ended());
+    } else {
+      EXPECT_EQ(peers[i].receive(1), "a");
+    }
+  }
+  for (std::size_t i = 1; i < 20; i += 2) {
+    peers[i].send("b");
+    EXPECT_EQ(peers[i].receive(1), "b");
+  }
+}
+
+// B19
+TEST_P(Streams, thousands_of_connections_come_and_go_and_leave_nothing) {
+  const support::NoDescriptorIsLeft none_left;
+  constexpr int kClients = 20;
+  constexpr int kEach = 150;
+  std::atomic<int> served{0};
+  std::atomic<int> answered{0};
+  in_background(0, [&] {
+    for (std::size_t i = 0; i < kClients * kEach; ++i) {
+      auto stream = listener.accept(kDeadline);
+      ASSERT_TRUE(stream) << stream.error().text;
+      bulkhead::spawn_with(on_core(i), [&served, stream = *std::move(stream)]() mutable {
+        EXPECT_TRUE(stream.write_all(read_text(stream, 4), kDeadline));
+        ++served;
+      });
+    }
+  });
+  for (std::size_t i = 0; i < kClients; ++i) {
+    in_background(i, [&] {
+      for (int k = 0; k < kEach; ++k) {
+        auto stream = Stream::connect(listener.local(), kDeadline);
+        ASSERT_TRUE(stream) << stream.error().text;
+        EXPECT_TRUE(stream->write_all("ping", kDeadline));
+        if (read_text(*stream, 4) == "ping") ++answered;
+      }
+    });
+  }
+  EXPECT_TRUE(support::eventually([&] { return answered == kClients * kEach; }));
+  EXPECT_TRUE(support::eventually([&] { return served == kClients * kEach; }));
+  wait_for_idle();
+}
+
+}  // namespace

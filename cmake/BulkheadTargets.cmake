@@ -33,7 +33,7 @@ function(bulkhead_layer_of variable file)
   set(${variable} ${CMAKE_MATCH_1} PARENT_SCOPE)
 endfunction()
 
-set(BULKHEAD_WARNINGS -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef)
+set(BULKHEAD_WARNINGS -Wno-psabi -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wundef)
 if(BULKHEAD_WERROR)
   list(APPEND BULKHEAD_WARNINGS -Werror)
 endif()

@@ -1,5 +1,5 @@
-// Memory that is freed all at once: a handler that builds much and keeps nothing can take it from an
-// arena, here the standard library's monotonic resource, with its first bytes in the actor itself.
+// Memory that is freed all at once: a handler that builds much and keeps nothing can take it from
+// an arena: here the standard library's monotonic resource, its first bytes in the actor itself.
 #include <bulkhead/bulkhead.hpp>
 
 #include <array>

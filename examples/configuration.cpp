@@ -1,4 +1,4 @@
-// Configuration for a whole process, without a global variable: one actor holds it. Whoever wants to
+// Configuration for a whole process, without a global variable: one actor holds it. Who wants to
 // change it sends Set; whoever wants to know asks with Get; whoever must know at once of changes
 // watches. Nothing is shared, so nothing is locked.
 #include <bulkhead/bulkhead.hpp>

@@ -28,7 +28,8 @@ struct ActorClass {
   void (*destroy)(void* actor);
   /// Runs before any message, in the actor's own context; null when there is nothing to run.
   void (*started)(void* actor);
-  /// Receive timeout in nanoseconds as the actor wants it now, negative for none; null when it has none.
+  /// Receive timeout in nanoseconds as the actor wants it now, negative for none; null when it has
+  /// none.
   std::int64_t (*receive_timeout)(void* actor);
   /// Its handler; null when it has none.
   void (*on_receive_timeout)(void* actor);

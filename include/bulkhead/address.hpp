@@ -46,7 +46,8 @@ template <class M>
     return core::send_words(to, ops, words[0], words[1]);
   }
   core::Admission admission = prepare<M>(to);
-  if (admission.signal == nullptr) [[unlikely]] return admission.why;
+  if (admission.signal == nullptr) [[unlikely]]
+    return admission.why;
   fill<M>(to, admission.signal, std::move(message));
   core::commit(to, admission.signal, ops);
   return Delivery::kQueued;
@@ -55,7 +56,8 @@ template <class M>
 template <class M>
 Delivery tell(Pid to, M& message, const SignalOps* ops) {
   const Delivery delivery = try_tell(to, message, ops);
-  if (delivery != Delivery::kQueued) [[unlikely]] core::count_refused(to, delivery, type_name<M>());
+  if (delivery != Delivery::kQueued) [[unlikely]]
+    core::count_refused(to, delivery, type_name<M>());
   return delivery;
 }
 
@@ -94,8 +96,7 @@ template <class R, class M>
 template <class M>
 [[nodiscard]] Delivery offer(Pid to, M& message, const SignalOps* ops, Timeout timeout) {
   constexpr std::size_t bytes = kSignalBytes<Offer<M>>;
-  const core::Admission admission =
-      core::prepare_unbounded(to, bytes, core::block_class(bytes));
+  const core::Admission admission = core::prepare_unbounded(to, bytes, core::block_class(bytes));
   if (admission.signal == nullptr) return admission.why;
   core::ReplyFrame<void> frame;
   struct Back {
@@ -155,9 +156,10 @@ class Address {
   [[nodiscard]] Pid pid() const noexcept { return pid_; }
   explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
 
-  /// Sends a message and goes on at once: its handler never runs before this returns. Any thread. A
-  /// message that cannot be queued is destroyed, and counted and told as a dead letter; the result says
-  /// why. Messages of one sender to one receiver arrive in the order sent.
+  /// Sends a message and goes on at once: its handler never runs before this returns. Any thread.
+  /// (A handler that sends thousands of messages in a row may be made to wait while others handle
+  /// them.) A message that cannot be queued is destroyed, and counted and told as a dead letter;
+  /// the result says why. Messages of one sender to one receiver arrive in the order sent.
   template <class M>
   Delivery send(M message) const {
     check<M>();
@@ -194,9 +196,9 @@ class Address {
     }
   }
 
-  /// Sends a message and waits for the reply: what the handler returns, or gives to its Reply. In an
-  /// actor only the actor waits, its core runs others meanwhile; a thread outside is blocked. Fails at
-  /// once when no reply can come.
+  /// Sends a message and waits for the reply: what the handler returns, or gives to its Reply. In
+  /// an actor only the actor waits, its core runs others meanwhile; a thread outside is blocked.
+  /// Fails at once when no reply can come.
   template <class M>
   [[nodiscard]] auto ask(M message, Timeout timeout = kDefaultAskTimeout) const {
     check<M>();

@@ -98,8 +98,8 @@ struct ReplyFrame<void> : AskFrame {};
 
 }  // namespace core
 
-/// The right to answer one ask, once. A handler that takes a Reply as its second parameter answers by
-/// calling it, now or later: it may be kept, moved into another actor's message, and called from
+/// The right to answer one ask, once. A handler that takes a Reply as its second parameter answers
+/// by calling it, now or later: it may be kept, moved into another actor's message, and called from
 /// anywhere. One that is let go unused fails the ask.
 template <class R>
 class Reply {

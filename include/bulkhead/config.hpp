@@ -18,22 +18,23 @@ struct ConfigError : std::invalid_argument {
 /// All settings have defaults that are safe. Values that make no sense are refused by the runtime's
 /// constructor with a ConfigError; nothing is silently adjusted.
 struct Config {
-  /// Scheduler threads, 1 to 256. Default: the environment's BULKHEAD_CORES, else the CPUs that this
-  /// process may use (affinity and control group's quota).
+  /// Scheduler threads, 1 to 256. Default: the environment's BULKHEAD_CORES, else the CPUs that
+  /// this process may use (affinity and control group's quota).
   std::optional<std::size_t> cores = {};
   /// Binds each core to a CPU while there are enough CPUs.
   bool bind_cores = true;
   /// How many actors may live at a time, 1 to 16,777,215. Address space, not memory, is reserved.
   std::size_t max_actors = 16'000'000;
-  /// The stack that handlers run on and that a blocked one keeps, in bytes, 16 KiB to 1 GiB, rounded
-  /// up to the next power of two. Spawn options can ask for a larger one.
+  /// The stack that handlers run on and that a blocked one keeps, in bytes, 16 KiB to 1 GiB,
+  /// rounded up to the next power of two. Spawn options can ask for a larger one.
   std::size_t stack_size = kDefaultStackSize;
   /// Actors that talk gather on one core. Spawn options can pin an actor.
   bool gather = true;
   /// Cores that run out of work are given actors of others.
   bool share_work = true;
 
-  /// Called on the core of an actor that has ended, after its state is gone. Must not block or throw.
+  /// Called on the core of an actor that has ended, after its state is gone. Must not block or
+  /// throw.
   std::function<void(const Death&)> on_death = {};
   /// Called for each message that is dropped, on the thread that drops it, after it was counted.
   /// Must not block or throw.

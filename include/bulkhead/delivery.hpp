@@ -7,8 +7,8 @@
 
 namespace bulkhead {
 
-/// The outcome of a send, as far as it is known when the send returns. A message that was queued can
-/// still be dropped, when its receiver ends before it comes to it.
+/// The outcome of a send, as far as it is known when the send returns. A message that was queued
+/// can still be dropped, when its receiver ends before it comes to it.
 enum class Delivery : std::uint8_t {
   kQueued,
   kGone,      ///< the receiver has ended, or never was

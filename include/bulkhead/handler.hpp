@@ -19,7 +19,9 @@ namespace handler {
 
 /// `receive(M)`, returning what an ask is answered with.
 template <class A, class M>
-concept Returns = requires(A& actor, M&& message) { actor.receive(std::move(message)); };
+concept Returns = requires(A& actor, M&& message) {
+  actor.receive(std::move(message));
+};
 
 /// The R of `receive(M, Reply<R>)`.
 struct AnyReply {
@@ -28,8 +30,9 @@ struct AnyReply {
 };
 
 template <class A, class M, class R>
-concept TakesReply =
-    requires(A& actor, M&& message, Reply<R> reply) { actor.receive(std::move(message), std::move(reply)); };
+concept TakesReply = requires(A& actor, M&& message, Reply<R> reply) {
+  actor.receive(std::move(message), std::move(reply));
+};
 
 /// `receive(M, Reply<R>)` for some R.
 template <class A, class M>
@@ -40,8 +43,8 @@ concept TakesSomeReply = requires(A& actor, M&& message) {
 template <class A, class M>
 concept Handles = Returns<A, M> || TakesSomeReply<A, M>;
 
-/// What a handler that takes a Reply answers with: the class says so by a nested alias of the message
-/// (`using Answer = R;` in M).
+/// What a handler that takes a Reply answers with: the class says so by a nested alias of the
+/// message (`using Answer = R;` in M).
 template <class A, class M>
 struct AnswerOf {
   using type = typename M::Answer;
@@ -87,7 +90,8 @@ void destroy_question(Signal* signal, DropCause cause) {
   core::fail_ask(to, core::ask_error(cause));
 }
 
-// The signal is released before the handler runs, so that when an ask returns nothing of it is left.
+// The signal is released before the handler runs, so that when an ask returns nothing of it is
+// left.
 template <class A, class M>
 Signal* deliver_question(void* actor, Signal* signal) {
   auto& self = *static_cast<A*>(actor);
@@ -107,7 +111,8 @@ Signal* deliver_question(void* actor, Signal* signal) {
   return nullptr;
 }
 
-/// A message whose sender waits until the receiver takes it: it stays in the sender's frame till then.
+/// A message whose sender waits until the receiver takes it: it stays in the sender's frame till
+/// then.
 template <class M>
 struct Offer {
   core::ReplyTo to;
@@ -158,19 +163,22 @@ inline constexpr SignalOps kOffer = {&deliver_offer<A, M>, &destroy_offer<M>, ty
 
 /// Can M be sent to actors of class A?
 template <class A, class M>
-inline constexpr bool kAccepted =
-    Sendable<M> && (Returns<A, M> || (TakesSomeReply<A, M> && requires { typename M::Answer; }));
+inline constexpr bool kAccepted = Sendable<M> &&
+                                  (Returns<A, M> ||
+                                   (TakesSomeReply<A, M> && requires { typename M::Answer; }));
 
 template <class Actor, class Message>
 constexpr void check_handled() {
   constexpr bool handled = Handles<Actor, Message>;
-  static_assert(handled,
-                "bulkhead: this actor has no handler for this message: give the class a member function "
-                "`receive` that takes it (both are named above: Actor, Message)");
+  static_assert(
+      handled,
+      "bulkhead: this actor has no handler for this message: give the class a member function "
+      "`receive` that takes it (both are named above: Actor, Message)");
   constexpr bool answer_known = Returns<Actor, Message> || requires { typename Message::Answer; };
-  static_assert(!handled || answer_known,
-                "bulkhead: the handler for this message takes a Reply, so the message must say what it "
-                "is answered with: `using Answer = ...;` in the message's class (Message above)");
+  static_assert(
+      !handled || answer_known,
+      "bulkhead: the handler for this message takes a Reply, so the message must say what it "
+      "is answered with: `using Answer = ...;` in the message's class (Message above)");
 }
 
 }  // namespace handler

@@ -1,13 +1,13 @@
-/// The network: TCP, name look-up, and waiting for descriptors, in plain blocking style. An actor that
-/// waits is parked, and its core runs the others meanwhile.
+/// The network: TCP, name look-up, and waiting for descriptors, in plain blocking style. An actor
+/// that waits is parked, and its core runs the others meanwhile.
 ///
 ///     auto listener = net::Listener::listen(net::Endpoint::loopback(7777));
 ///     while (auto stream = listener->accept()) {
 ///       spawn<Connection>(*std::move(stream));
 ///     }
 ///
-/// What waits is for actors only, and throws std::logic_error elsewhere. Everything else that can go
-/// wrong is a value: see net::Error.
+/// What waits is for actors only, and throws std::logic_error elsewhere. Everything else that can
+/// go wrong is a value: see net::Error.
 #pragma once
 
 #include "bulkhead/net/endpoint.hpp"

@@ -18,10 +18,10 @@ class Panic : public std::runtime_error {
   std::source_location where_;
 };
 
-/// Ends the actor: destructors of its frames run, and its reason reaches whoever is interested. Like
-/// any exception it can be caught. Where nothing catches it, outside any actor, the process says the
-/// reason and a stack trace, most recent call first, and aborts; BULKHEAD_STACK_TRACE=0 leaves the
-/// trace out.
+/// Ends the actor: destructors of its frames run, and its reason reaches whoever is interested.
+/// Like any exception it can be caught. Where nothing catches it, outside any actor, the process
+/// says the reason and a stack trace, most recent call first, and aborts; BULKHEAD_STACK_TRACE=0
+/// leaves the trace out.
 [[noreturn]] void panic(const std::string& reason,
                         std::source_location where = std::source_location::current());
 

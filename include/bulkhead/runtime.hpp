@@ -24,45 +24,44 @@ class Runtime {
   /// Shuts down if that has not been done.
   ~Runtime();
 
-  /// Starts the threads; when it returns they run. Throws std::system_error when the system gives no
-  /// threads or descriptors, std::logic_error when it runs already.
+  /// Starts the threads; when it returns they run. Throws std::system_error when the system gives
+  /// no threads or descriptors, std::logic_error when it runs already.
   void start();
-  /// Waits until every message sent has been handled, then ends all actors, blocked ones by unwinding
-  /// their handlers, and stops the threads. When messages are still being handled after `patience`, it
-  /// names the actors that are at it on stderr, and ends them. Without effect when not running.
+  /// Waits until every message sent has been handled, then ends all actors, blocked ones by
+  /// unwinding their handlers, and stops the threads. When messages are still being handled after
+  /// `patience`, it names the actors that are at it on stderr, and ends them. Without effect when
+  /// not running.
   void shutdown(Timeout patience = std::chrono::seconds(10));
   [[nodiscard]] bool running() const noexcept;
 
   /// Waits until every message sent has been handled and every countdown of a receive timeout has
-  /// ended. Stops nothing. False when `timeout` has passed before. Throws std::logic_error in an actor.
+  /// ended. Stops nothing. False when `timeout` has passed before. Throws std::logic_error in an
+  /// actor.
   bool wait_for_idle(Timeout timeout = kForever);
 
-  /// Makes an actor from outside, on core 0 or the one that the options name. Throws SpawnError when
-  /// there is no room or the runtime is not running.
+  /// Makes an actor from outside, on core 0 or the one that the options name. Throws SpawnError
+  /// when there is no room or the runtime is not running.
   template <class A, class... Args>
-    requires std::is_constructible_v<A, Args...>
-  Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
-    core::check_actor<A>();
-    return Address<A>(
-        core::spawn<A>(core::kClass<A>, options, domain_, std::forward<Args>(args)...));
-  }
+    requires std::is_constructible_v<A, Args...> Address<A> spawn_with(const SpawnOptions& options,
+                                                                       Args&&... args) {
+      core::check_actor<A>();
+      return Address<A>(
+          core::spawn<A>(core::kClass<A>, options, domain_, std::forward<Args>(args)...));
+    }
   template <class A, class... Args>
-    requires std::is_constructible_v<A, Args...>
-  Address<A> spawn(Args&&... args) {
-    return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
-  }
+    requires std::is_constructible_v<A, Args...> Address<A> spawn(Args&&... args) {
+      return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+    }
   template <class F>
-    requires std::invocable<std::decay_t<F>&>
-  Pid spawn_with(const SpawnOptions& options, F&& body) {
+    requires std::invocable < std::decay_t<F>
+  & > Pid spawn_with(const SpawnOptions& options, F&& body) {
     using Body = std::decay_t<F>;
     core::check_actor<Body>();
     return core::spawn<Body>(core::kCallableClass<Body>, options, domain_, std::forward<F>(body));
   }
   template <class F>
-    requires std::invocable<std::decay_t<F>&>
-  Pid spawn(F&& body) {
-    return spawn_with(SpawnOptions{}, std::forward<F>(body));
-  }
+    requires std::invocable < std::decay_t<F>
+  & > Pid spawn(F&& body) { return spawn_with(SpawnOptions{}, std::forward<F>(body)); }
 
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] std::size_t cores() const noexcept;

@@ -27,7 +27,7 @@ struct SignalOps {
 
 /// The head of every signal. The payload follows it, aligned.
 struct Signal {
-  Signal* next;              // the queue's that holds it
+  Signal* next;  // the queue's that holds it
   const SignalOps* ops;
   std::uint32_t generation;  // of the incarnation that it is for
   std::uint16_t pool;        // whose memory it is
@@ -78,7 +78,8 @@ struct Admission {
 /// core's pool is full of unhandled messages it first lets their receivers run.
 [[nodiscard]] Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
 /// As prepare, but takes no place in a bounded mailbox: for what must always get through.
-[[nodiscard]] Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
+[[nodiscard]] Admission prepare_unbounded(Pid to, std::size_t bytes,
+                                          std::uint8_t size_class) noexcept;
 /// Any thread: gives a prepared signal back unused.
 void withdraw(Pid to, Signal* signal) noexcept;
 /// Any thread: hands a prepared signal over. It will be delivered or dropped, and counted, once.

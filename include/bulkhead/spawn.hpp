@@ -77,12 +77,13 @@ constexpr ActorClass make_class() {
   kind.alignment = alignof(A);
   kind.name = type_name<A>();
   kind.destroy = [](void* actor) { static_cast<A*>(actor)->~A(); };
-  if constexpr (requires(A& actor) { actor.started(); }) {
+  if constexpr (requires(A & actor) { actor.started(); }) {
     kind.started = [](void* actor) { static_cast<A*>(actor)->started(); };
   }
-  if constexpr (requires(A& actor) { actor.receive_timeout(); }) {
-    static_assert(requires(A& actor) { actor.receive(ReceiveTimeout{}); },
-                  "bulkhead: an actor with receive_timeout() needs receive(bulkhead::ReceiveTimeout)");
+  if constexpr (requires(A & actor) { actor.receive_timeout(); }) {
+    static_assert(
+        requires(A & actor) { actor.receive(ReceiveTimeout{}); },
+        "bulkhead: an actor with receive_timeout() needs receive(bulkhead::ReceiveTimeout)");
     kind.receive_timeout = [](void* actor) {
       return Timeout(static_cast<A*>(actor)->receive_timeout()).nanoseconds();
     };
@@ -123,33 +124,30 @@ constexpr void check_actor() {
 }  // namespace core
 
 /// In an actor: makes an actor of class A, constructed with `args` here and now. It starts on its
-/// spawner's core. What the constructor throws, the spawner gets. Throws SpawnError when the runtime
-/// has no room for another actor.
+/// spawner's core. What the constructor throws, the spawner gets. Throws SpawnError when the
+/// runtime has no room for another actor.
 template <class A, class... Args>
-  requires std::is_constructible_v<A, Args...>
-Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
-  core::check_actor<A>();
-  return Address<A>(
-      core::spawn<A>(core::kClass<A>, options, nullptr, std::forward<Args>(args)...));
-}
+  requires std::is_constructible_v<A, Args...> Address<A> spawn_with(const SpawnOptions& options,
+                                                                     Args&&... args) {
+    core::check_actor<A>();
+    return Address<A>(
+        core::spawn<A>(core::kClass<A>, options, nullptr, std::forward<Args>(args)...));
+  }
 template <class A, class... Args>
-  requires std::is_constructible_v<A, Args...>
-Address<A> spawn(Args&&... args) {
-  return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
-}
+  requires std::is_constructible_v<A, Args...> Address<A> spawn(Args&&... args) {
+    return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+  }
 
 /// In an actor: makes an actor that runs `body()` once, in plain blocking style, and then ends.
 template <class F>
-  requires std::invocable<std::decay_t<F>&>
-Pid spawn_with(const SpawnOptions& options, F&& body) {
+  requires std::invocable < std::decay_t<F>
+& > Pid spawn_with(const SpawnOptions& options, F&& body) {
   using Body = std::decay_t<F>;
   core::check_actor<Body>();
   return core::spawn<Body>(core::kCallableClass<Body>, options, nullptr, std::forward<F>(body));
 }
 template <class F>
-  requires std::invocable<std::decay_t<F>&>
-Pid spawn(F&& body) {
-  return spawn_with(SpawnOptions{}, std::forward<F>(body));
-}
+  requires std::invocable < std::decay_t<F>
+& > Pid spawn(F&& body) { return spawn_with(SpawnOptions{}, std::forward<F>(body)); }
 
 }  // namespace bulkhead

@@ -1,5 +1,6 @@
-/// The light parts of two standard headers that are heavy: durations without calendars and time zones,
-/// and std::function without searchers and binders. A small program compiles in half the time.
+/// The light parts of two standard headers that are heavy: durations without calendars and time
+/// zones, and std::function without searchers and binders. A small program compiles in half the
+/// time.
 #pragma once
 
 #if __has_include(<bits/chrono.h>)

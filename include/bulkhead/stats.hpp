@@ -16,16 +16,16 @@ struct Stats {
   std::size_t cores = 0;
   std::uint64_t actors_started = 0;
   std::uint64_t actors_ended = 0;
-  std::uint64_t actors_failed = 0;  ///< of the ended: by a panic
-  std::uint64_t sent = 0;           ///< messages accepted for delivery
-  std::uint64_t handled = 0;        ///< messages whose handler returned
+  std::uint64_t actors_failed = 0;                   ///< of the ended: by a panic
+  std::uint64_t sent = 0;                            ///< messages accepted for delivery
+  std::uint64_t handled = 0;                         ///< messages whose handler returned
   std::array<std::uint64_t, kDropCauses> dropped{};  ///< by DropCause
-  std::uint64_t refused = 0;        ///< of the dropped: never accepted (gone, full, stopped, memory)
+  std::uint64_t refused = 0;  ///< of the dropped: never accepted (gone, full, stopped, memory)
   std::uint64_t stopped_sends = 0;  ///< of the refused: sent while the runtime was not running
   std::uint64_t strays = 0;  ///< of the whole process: by threads outside to addresses of nobody
-  std::uint64_t moved = 0;          ///< moves of an actor to another core
-  std::uint64_t slept = 0;          ///< times a core went to sleep
-  std::uint64_t pool_bytes = 0;     ///< memory of the message pools
+  std::uint64_t moved = 0;   ///< moves of an actor to another core
+  std::uint64_t slept = 0;   ///< times a core went to sleep
+  std::uint64_t pool_bytes = 0;  ///< memory of the message pools
 
   [[nodiscard]] std::uint64_t actors() const noexcept { return actors_started - actors_ended; }
   [[nodiscard]] std::uint64_t dropped_for(DropCause cause) const noexcept {

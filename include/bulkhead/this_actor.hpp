@@ -1,6 +1,7 @@
-/// this_actor: what a handler can do about the actor that it runs for. Each function is for handlers and
-/// destructors of actors only, and throws std::logic_error elsewhere. A constructor runs in the spawner,
-/// and there they speak of the spawner; what needs the new actor's own pid belongs into `started()`.
+/// this_actor: what a handler can do about the actor that it runs for. Each function is for
+/// handlers and destructors of actors only, and throws std::logic_error elsewhere. A constructor
+/// runs in the spawner, and there they speak of the spawner; what needs the new actor's own pid
+/// belongs into `started()`.
 #pragma once
 
 #include <cstddef>

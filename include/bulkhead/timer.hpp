@@ -54,8 +54,8 @@ TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) 
   return timer;
 }
 
-/// In the actor that started it: ends a timer. Its message is destroyed, and not delivered any more.
-/// False when it has fired, was cancelled, or is another actor's.
+/// In the actor that started it: ends a timer. Its message is destroyed, and not delivered any
+/// more. False when it has fired, was cancelled, or is another actor's.
 bool cancel(TimerRef timer);
 
 }  // namespace bulkhead

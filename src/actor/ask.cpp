@@ -1,5 +1,5 @@
-// Asks: the wait of the asker, and what may become of it. See sync/wait_word.hpp: who claims the wait
-// decides the outcome, alone.
+// Asks: the wait of the asker, and what may become of it. See sync/wait_word.hpp: who claims the
+// wait decides the outcome, alone.
 #include "bulkhead/ask.hpp"
 
 #include <exception>

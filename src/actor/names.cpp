@@ -51,7 +51,8 @@ std::string_view to_string(DropCause cause) noexcept {
 
 void Timeout::refuse_negative() {
   throw std::invalid_argument(
-      "bulkhead: a time span is negative or not a number; give zero or more, or bulkhead::kForever");
+      "bulkhead: a time span is negative or not a number; give zero or more, or "
+      "bulkhead::kForever");
 }
 
 void Timeout::refuse_overflow() {

@@ -23,7 +23,8 @@ std::size_t cores_from_environment() {
   const std::string_view given(text);
   std::size_t cores = 0;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), cores);
-  if (error != std::errc() || end != given.data() + given.size() || cores == 0 || cores > kMostCores) {
+  if (error != std::errc() || end != given.data() + given.size() || cores == 0 ||
+      cores > kMostCores) {
     throw ConfigError("bulkhead: the environment's BULKHEAD_CORES is \"" + std::string(given) +
                       "\"; it must be a whole number from 1 to 256");
   }
@@ -83,7 +84,8 @@ void Runtime::start() {
 void Runtime::shutdown(Timeout patience) {
   if (!domain_->running()) return;
   refuse_in_actor("Runtime::shutdown");
-  const bool idle = domain_->wait_for_idle(core::Domain::Countdowns::kIgnore, patience.nanoseconds());
+  const bool idle =
+      domain_->wait_for_idle(core::Domain::Countdowns::kIgnore, patience.nanoseconds());
   domain_->stop(idle ? core::Domain::Left::kIdle : core::Domain::Left::kBusy);
 }
 

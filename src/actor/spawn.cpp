@@ -23,24 +23,26 @@ constexpr std::size_t kMostMail = 1'000'000'000;
 void check(const SpawnOptions& options, const Domain& domain) {
   if (options.core && *options.core >= domain.core_count()) {
     throw ConfigError("bulkhead: SpawnOptions::core is " + std::to_string(*options.core) +
-                      ", but the runtime has cores 0 to " + std::to_string(domain.core_count() - 1));
+                      ", but the runtime has cores 0 to " +
+                      std::to_string(domain.core_count() - 1));
   }
   if (options.core && options.own_thread) {
     throw ConfigError("bulkhead: SpawnOptions: an actor with own_thread has no core to start on");
   }
   if (options.stack_size && (*options.stack_size < machine::kMinStackBytes ||
                              *options.stack_size > machine::kMaxStackBytes)) {
-    throw ConfigError("bulkhead: SpawnOptions::stack_size is " + std::to_string(*options.stack_size) +
-                      " bytes; it must be 16 KiB to 1 GiB");
+    throw ConfigError("bulkhead: SpawnOptions::stack_size is " +
+                      std::to_string(*options.stack_size) + " bytes; it must be 16 KiB to 1 GiB");
   }
-  if (options.mailbox_bound && (*options.mailbox_bound == 0 || *options.mailbox_bound > kMostMail)) {
+  if (options.mailbox_bound &&
+      (*options.mailbox_bound == 0 || *options.mailbox_bound > kMostMail)) {
     throw ConfigError("bulkhead: SpawnOptions::mailbox_bound is " +
                       std::to_string(*options.mailbox_bound) + "; it must be 1 to 1,000,000,000");
   }
 }
 
-// The constructor may have blocked, and gone on on another core than it began on; the slot is still the
-// first one's, which is then given it as if by any other core.
+// The constructor may have blocked, and gone on on another core than it began on; the slot is still
+// the first one's, which is then given it as if by any other core.
 Core* home_after_all(const NewActor& actor, const Core* core) {
   if (actor.home != nullptr) return actor.home;
   const std::uint16_t home = actor.slot->home.load(std::memory_order_relaxed);
@@ -62,7 +64,8 @@ void take_state(Slot& slot, Core* core, const ActorClass& kind) {
   }
 }
 
-// A slot from the slab, for an actor that starts on another core; its right of notification is held.
+// A slot from the slab, for an actor that starts on another core; its right of notification is
+// held.
 Slot& take_slot_for(Domain& domain, const Core* core) {
   std::size_t granted = domain.grant_slots(1);
   if (granted == 0 && core == nullptr) {
@@ -171,7 +174,8 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
   slot.extras = nullptr;
   slot.length = 0;
   slot.flags = options.pinned ? Slot::kPinned : std::uint16_t{0};
-  slot.stack_class = options.stack_size ? machine::stack_class(*options.stack_size) : domain.stack_class;
+  slot.stack_class =
+      options.stack_size ? machine::stack_class(*options.stack_size) : domain.stack_class;
   slot.timeout = Timer{};
   slot.wait_timer = nullptr;
   slot.handled = 0;

@@ -4,14 +4,15 @@
 
 namespace bulkhead::base {
 
-[[noreturn, gnu::cold]] void fail(const char* condition, const char* why, const char* file, int line);
+[[noreturn, gnu::cold]] void fail(const char* condition, const char* why, const char* file,
+                                  int line);
 
 }  // namespace bulkhead::base
 
-#define BULKHEAD_CHECK(condition, why)                                         \
-  do {                                                                         \
-    if (!(condition)) [[unlikely]]                                             \
-      ::bulkhead::base::fail(#condition, why, __FILE__, __LINE__);             \
+#define BULKHEAD_CHECK(condition, why)                             \
+  do {                                                             \
+    if (!(condition)) [[unlikely]]                                 \
+      ::bulkhead::base::fail(#condition, why, __FILE__, __LINE__); \
   } while (false)
 
 #ifdef NDEBUG

@@ -57,7 +57,8 @@ struct Printer {
 
 namespace {
 
-int on_frame(void* printer, std::uintptr_t address, const char* file, int line, const char* function) {
+int on_frame(void* printer, std::uintptr_t address, const char* file, int line,
+             const char* function) {
   auto& out = *static_cast<Printer*>(printer);
   if (function == nullptr) {
     // Not in the debugging information: the symbol table may know.

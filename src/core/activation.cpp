@@ -1,7 +1,9 @@
-// One activation: an actor has its turn. Its handlers run on the core's own stack, one message after
-// another, until the batch is used up, the queue is empty, a handler blocks, or the actor ends.
+// One activation: an actor has its turn. Its handlers run on the core's own stack, one message
+// after another, until the batch is used up, the queue is empty, a handler blocks, or the actor
+// ends.
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
 #include <utility>
 
 #include "base/check.hpp"
@@ -37,13 +39,15 @@ void Core::activate(Slot& slot, machine::Stack* me) {
 void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   std::uint32_t handled = 0;
   try {
-    if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]] before_messages(slot, me);
+    if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]]
+      before_messages(slot, me);
     Core* core = me->core;
     Signal* signal = slot.has(Slot::kStopAsked) ? nullptr : slot.oldest;
     while (signal != nullptr && handled < core->batch_) {
       slot.oldest = signal->next;
       --slot.length;
-      if ((signal->flags & Signal::kBounded) != 0) [[unlikely]] give_place_back(slot, *signal);
+      if ((signal->flags & Signal::kBounded) != 0) [[unlikely]]
+        give_place_back(slot, *signal);
       me->in_hand = signal;
       me->in_hand_ops = signal->ops;
       Signal* done = signal->ops->deliver(slot.state, signal);
@@ -51,10 +55,12 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
       ++handled;
       core = me->core;
       if (done != nullptr) core->release(done);
-      if (slot.has(Slot::kStopAsked)) [[unlikely]] break;
+      if (slot.has(Slot::kStopAsked)) [[unlikely]]
+        break;
       signal = slot.oldest;
     }
-    if (slot.has(Slot::kHasTimeout)) [[unlikely]] arm_timeout(slot, me, handled);
+    if (slot.has(Slot::kHasTimeout)) [[unlikely]]
+      arm_timeout(slot, me, handled);
   } catch (const Unwind&) {
     me->core->counts.handled.raise(handled);
     drop_in_hand(slot, me, DropCause::kGone);
@@ -116,7 +122,8 @@ void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   const bool over = slot.has(Slot::kTimeoutOver);
   slot.clear(Slot::kTimeoutOver);
   if (over && handled == 0) return;
-  const std::int64_t delay = slot.kind->receive_timeout(slot.state);  // the actor's code: may do all
+  const std::int64_t delay =
+      slot.kind->receive_timeout(slot.state);  // the actor's code: may do all
   if (delay == machine::kNever || slot.oldest != nullptr) return;
   slot.timeout.kind = TimerKind::kReceiveTimeout;
   slot.set(Slot::kTimeoutArmed);
@@ -130,7 +137,7 @@ void Core::disarm_timeout(Slot& slot) noexcept {
   counts.timeouts_ended.raise();
 }
 
-// --- blocking ---------------------------------------------------------------------------------------
+// --- blocking ------------------------------------------------------------------------------------
 
 machine::Stack* Core::take_stack(std::uint8_t size_class) {
   machine::Stack* fresh = stacks.take(size_class);
@@ -178,6 +185,10 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 std::uint64_t Core::begin_wait() {
   Core* core = tl_core;
   BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only a handler can wait");
+  if (core->dropping_ > 0) {
+    throw std::logic_error(
+        "bulkhead: the destructor of a message that is being dropped must not block");
+  }
   if (core->spare_ == nullptr) {
     core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
   }
@@ -207,7 +218,8 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
   }
   slot.turn = Turn::kParked;
   core->block(slot, std::exchange(core->spare_, nullptr));
-  if (slot.has(Slot::kUnwind)) [[unlikely]] check_unwind();
+  if (slot.has(Slot::kUnwind)) [[unlikely]]
+    check_unwind();
 }
 
 void Core::yield() {
@@ -233,7 +245,7 @@ void Core::check_unwind() {
   }
 }
 
-// --- the end ------------------------------------------------------------------------------------------
+// --- the end -------------------------------------------------------------------------------------
 
 Pid pid_of(const Slot& slot) noexcept {
   const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
@@ -243,15 +255,17 @@ Pid pid_of(const Slot& slot) noexcept {
 void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
   const SignalOps& ops = *signal->ops;
+  ++dropping_;  // its destructor must not block: we are in the middle of something
   ops.destroy(signal, cause);
+  --dropping_;
   release(signal);
   counts.dropped[static_cast<std::size_t>(cause)].raise();
   domain.load(std::memory_order_relaxed)->dead_letter(receiver, ops.name, cause);
   counts.dropped_sent.raise();  // last: while it is missing, nothing is idle
 }
 
-// The message that was being handled when its handler failed. It may have been released already, when
-// the handler was given all of it; then it is only counted.
+// The message that was being handled when its handler failed. It may have been released already,
+// when the handler was given all of it; then it is only counted.
 void Core::drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause) {
   const SignalOps* ops = std::exchange(me->in_hand_ops, nullptr);
   Signal* signal = me->in_hand;

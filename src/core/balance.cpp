@@ -1,12 +1,12 @@
 // Moving actors between cores. Two movements, both made by the owner and through hand_over:
 //   gather  an actor that is idle when a message from another core reaches it goes to the sender's
-//           core, before it handles the message, so that those who talk end up together; so does one
-//           that is busy with such messages, after a batch, if its handlers are quick: what those cost
-//           is mostly the way between the cores;
-//   share   a core that has run dry asks the busiest one, which hands over some of its ready actors;
-//           a core that has long had more than one ready actor wakes one that sleeps.
-// Neither waits for anybody. An actor stays for a while where it came to, so that the two wishes do not
-// throw it to and fro: longer where it was gathered, since it talks there.
+//           core, before it handles the message, so that those who talk end up together; so does
+//           one that is busy with such messages, after a batch, if its handlers are quick: what
+//           those cost is mostly the way between the cores;
+//   share   a core that has run dry asks the busiest one, which hands over some of its ready
+//           actors; a core that has long had more than one ready actor wakes one that sleeps.
+// Neither waits for anybody. An actor stays for a while where it came to, so that the two wishes do
+// not throw it to and fro: longer where it was gathered, since it talks there.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -65,8 +65,8 @@ bool Core::wants_over(Slot& slot) noexcept {
   return true;
 }
 
-// For an actor that has used its batch up and has more to do, its handlers being quick: true when it
-// goes on to the core that sends to it, or will when its arrival, which is under way, is taken.
+// For an actor that has used its batch up and has more to do, its handlers being quick: true when
+// it goes on to the core that sends to it, or will when its arrival, which is under way, is taken.
 bool Core::moves_to_sender(Slot& slot) noexcept {
   const std::uint16_t wanted = slot.wanted_by.load(std::memory_order_relaxed);
   if (wanted == kNoCore || wanted == index || !may_move(slot) || stays(slot, now_)) return false;
@@ -119,7 +119,8 @@ void Core::give_work(Core& to) noexcept {
   Domain& mine = *domain.load(std::memory_order_relaxed);
   if (!mine.config().share_work || mine.ending()) return;
   if (to.domain.load(std::memory_order_relaxed) != &mine) return;
-  const auto share = static_cast<std::uint32_t>(std::min<std::size_t>(ready.size() / 2, kMostGiven));
+  const auto share =
+      static_cast<std::uint32_t>(std::min<std::size_t>(ready.size() / 2, kMostGiven));
   std::uint32_t tried = 0;
   std::uint32_t given = 0;
   while (given < share && tried < 2 * share) {

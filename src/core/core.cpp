@@ -138,7 +138,7 @@ void Core::note_cost(machine::Nanoseconds elapsed) noexcept {
 }
 
 bool Core::filled_the_pool(std::uint8_t size_class) noexcept {
-  if (running == nullptr || running->has(Slot::kEnding)) return false;
+  if (running == nullptr || running->has(Slot::kEnding) || dropping_ > 0) return false;
   if (pool.has_free(size_class) || pool.chunks(size_class) < kFloodChunks) return false;
   if (!arrivals.empty()) {
     activations_left_ = 0;  // its receiver may be among them
@@ -219,8 +219,8 @@ void Core::fire(Timer& timer) {
       break;
     }
     case TimerKind::kReceiveTimeout: {
-      auto* slot = reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timer) -
-                                           offsetof(Slot, timeout));
+      auto* slot =
+          reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timer) - offsetof(Slot, timeout));
       if (!slot->has(Slot::kTimeoutArmed)) break;  // a message of the same tick was first
       slot->clear(Slot::kTimeoutArmed);
       slot->set(Slot::kTimeoutDue);
@@ -252,7 +252,7 @@ void Core::resume_later(Slot& slot) {
   }
 }
 
-// --- idleness ---------------------------------------------------------------------------------------
+// --- idleness ------------------------------------------------------------------------------------
 
 void Core::idle() {
   flush_all_outgoing();
@@ -269,8 +269,8 @@ void Core::idle() {
   sleep();
 }
 
-// Waits a little for work before sleeping: waking a sleeper costs its waker more than this. The time
-// adapts to whether it was worth it.
+// Waits a little for work before sleeping: waking a sleeper costs its waker more than this. The
+// time adapts to whether it was worth it.
 void Core::spin() {
   Domain& mine = *domain.load(std::memory_order_relaxed);
   if (mine.single()) return;  // nobody but outside threads could bring anything
@@ -316,7 +316,7 @@ void Core::after_burst() noexcept {
   ready.shrink();
 }
 
-// --- memory of signals --------------------------------------------------------------------------------
+// --- memory of signals ---------------------------------------------------------------------------
 
 void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_class) noexcept {
   if (owner == index) [[likely]] {
@@ -364,7 +364,7 @@ void release_anywhere(Signal* signal) noexcept {
   }
 }
 
-// --- slots ----------------------------------------------------------------------------------------------
+// --- slots ---------------------------------------------------------------------------------------
 
 Slot* Core::take_slot() noexcept {
   if (free_slots_ == nullptr) {
@@ -394,7 +394,8 @@ void Core::give_slot(Slot& slot) noexcept {
   slot.next_free = free_slots_;
   free_slots_ = &slot;
   ++free_slot_count_;
-  if (free_slot_count_ >= domain.load(std::memory_order_relaxed)->slots_kept()) give_surplus_slots();
+  if (free_slot_count_ >= domain.load(std::memory_order_relaxed)->slots_kept())
+    give_surplus_slots();
 }
 
 void Core::give_surplus_slots() noexcept {

@@ -3,12 +3,13 @@
 // Who touches what
 //  C1  The first part: other threads, as its parts say. Everything else: the thread that runs the
 //      core's loop, and nobody else while the core runs.
-//  C2  A core is never destroyed, only recycled by its domain: a thread that has read a slot's home may
-//      still look at the core that the slot has left.
-//  C3  The loop runs on a lent stack and calls handlers on it. All state of the loop is here, none in
-//      its frames, so that any frame of the loop on any stack can go on as the loop of the core that
-//      its stack's record names. A handler that blocks keeps its stack, and the core starts its loop
-//      on a fresh one; when the handler is resumed, the core abandons the stack that it is on.
+//  C2  A core is never destroyed, only recycled by its domain: a thread that has read a slot's home
+//      may still look at the core that the slot has left.
+//  C3  The loop runs on a lent stack and calls handlers on it. All state of the loop is here, none
+//      in its frames, so that any frame of the loop on any stack can go on as the loop of the core
+//      that its stack's record names. A handler that blocks keeps its stack, and the core starts
+//      its loop on a fresh one; when the handler is resumed, the core abandons the stack that it is
+//      on.
 //  C4  After anything that may switch stacks, the core is read anew: from the stack's record, or by
 //      Core::current(). It may be another core, on another thread.
 #pragma once
@@ -53,9 +54,9 @@ class Count {
 
 /// What a core counts. Only grows.
 struct Counts {
-  Count sent;             // messages put into a queue or an inbox
-  Count handled;          // of the sent: handler returned
-  Count dropped_sent;     // of the sent: dropped
+  Count sent;          // messages put into a queue or an inbox
+  Count handled;       // of the sent: handler returned
+  Count dropped_sent;  // of the sent: dropped
   Count dropped[kDropCauses];
   Count refused;
   Count timeouts_armed;
@@ -95,10 +96,11 @@ class alignas(64) Core {
   /// Runs the loop on the calling thread until the domain stops.
   void run();
 
-  // --- for actors that run here (activation.cpp) ------------------------------------------------
+  // --- for actors that run here (activation.cpp) -------------------------------------------------
 
-  /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there is
-  /// no memory for a stack to go on with. Nothing that may switch stacks comes between this and park.
+  /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there
+  /// is no memory for a stack to go on with. Nothing that may switch stacks comes between this and
+  /// park.
   [[nodiscard]] static std::uint64_t begin_wait();
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
@@ -113,7 +115,7 @@ class alignas(64) Core {
     return pool.dry(size_class) && filled_the_pool(size_class);
   }
 
-  // --- owner --------------------------------------------------------------------------------------
+  // --- owner -------------------------------------------------------------------------------------
 
   /// Takes a vacant slot, quiet or not, and makes it this core's. Null when there is none.
   [[nodiscard]] Slot* take_slot() noexcept;
@@ -149,7 +151,7 @@ class alignas(64) Core {
 
   [[nodiscard]] machine::Nanoseconds clock() const noexcept { return now_; }
 
-  // --- other threads --------------------------------------------------------------------------------
+  // --- other threads -----------------------------------------------------------------------------
 
   using ArrivalList = sync::Arrivals<RealSync, Slot, &Slot::next_arrival>;
   ArrivalList arrivals;
@@ -169,7 +171,7 @@ class alignas(64) Core {
     if (arrivals.push_remote(&slot, &slot) == sync::Arrived::kMustWake) poller.wake();
   }
 
-  // --- owner's data -----------------------------------------------------------------------------------
+  // --- owner's data ------------------------------------------------------------------------------
 
   alignas(64) std::uint16_t index = 0;
   bool solo = false;  // has one actor, which has the thread to itself
@@ -239,7 +241,7 @@ class alignas(64) Core {
   std::uint32_t outgoing_owners_ = 0;
   machine::Stack* spare_ = nullptr;  // for the next park, so that it cannot fail
   Slot* first_ = nullptr;            // to go on with on a stack of another size
-  machine::Stack thread_stack_;  // stands for the thread's own stack while the loop runs
+  machine::Stack thread_stack_;      // stands for the thread's own stack while the loop runs
   machine::Nanoseconds now_ = 0;
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;
@@ -248,6 +250,7 @@ class alignas(64) Core {
   bool batch_used_up_ = false;  // in this turn
   machine::Nanoseconds spin_limit_ = 20'000;
   std::uint32_t slow_turns_ = 0;
+  std::uint32_t dropping_ = 0;
   std::uint64_t handled_before_ = 0;
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
@@ -277,8 +280,8 @@ void release_anywhere(Signal* signal) noexcept;
 void wake(Slot& slot) noexcept;
 
 /// Thrown through the frames of an actor that ends while it is blocked. Not derived from
-/// std::exception, so that `catch (const std::exception&)` lets it pass; code that catches (...) must
-/// rethrow.
+/// std::exception, so that `catch (const std::exception&)` lets it pass; code that catches (...)
+/// must rethrow.
 struct Unwind {};
 
 }  // namespace bulkhead::core

@@ -41,9 +41,10 @@ Core& take_core() {
     return *core;
   }
   if (all.made == kMaxCores) {
-    throw std::runtime_error("bulkhead: no more than " + std::to_string(kMaxCores) +
-                             " cores, of all runtimes together and counting actors with a thread of "
-                             "their own, can exist in a process");
+    throw std::runtime_error(
+        "bulkhead: no more than " + std::to_string(kMaxCores) +
+        " cores, of all runtimes together and counting actors with a thread of "
+        "their own, can exist in a process");
   }
   all.free_cores.reserve(all.made + 1);  // so that giving one back cannot fail
   auto* core = new Core;
@@ -62,8 +63,8 @@ void give_core(Core& core) noexcept {
 
 void reset(Counts& counts) noexcept {
   for (Count* count : {&counts.sent, &counts.handled, &counts.dropped_sent, &counts.refused,
-                       &counts.timeouts_armed, &counts.timeouts_ended, &counts.started, &counts.ended,
-                       &counts.failed, &counts.moved, &counts.slept}) {
+                       &counts.timeouts_armed, &counts.timeouts_ended, &counts.started,
+                       &counts.ended, &counts.failed, &counts.moved, &counts.slept}) {
     count->reset();
   }
   for (Count& count : counts.dropped) count.reset();
@@ -82,7 +83,7 @@ Core* core_at(std::uint16_t index) noexcept {
   return index < kMaxCores ? core_table[index].load(std::memory_order_acquire) : nullptr;
 }
 
-// --- making and giving back ---------------------------------------------------------------------------
+// --- making and giving back ----------------------------------------------------------------------
 
 Domain& Domain::take(const Config& config, std::size_t cores) {
   Domain* domain = nullptr;
@@ -130,7 +131,7 @@ void Domain::give(Domain& domain) noexcept {
   registry().free_domains = &domain;
 }
 
-// --- start and stop -----------------------------------------------------------------------------------
+// --- start and stop ------------------------------------------------------------------------------
 
 void Domain::start() {
   BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
@@ -183,7 +184,8 @@ void Domain::stop(Left left) {
   {
     sync::UniqueGuard guard(lock_);
     RealSync::fence(std::memory_order_seq_cst);
-    changed_.wait(guard, [this] { return threads_.empty() || all_ended(); });
+    const auto ended = [this] { return threads_.empty() || all_ended(); };
+    while (!changed_.wait_for(guard, std::chrono::seconds(5), ended)) report_who_holds_up();
   }
   watchers_.fetch_sub(1, std::memory_order_relaxed);
   phase_.store(Phase::kLeaving, std::memory_order_seq_cst);
@@ -194,6 +196,19 @@ void Domain::stop(Left left) {
   gate.close();  // who still visits, for the last wake-up of an actor that has ended by it, leaves
   sweep();
   phase_.store(Phase::kStopped, std::memory_order_release);
+}
+
+// A handler that neither returns nor blocks cannot be ended.
+void Domain::report_who_holds_up() const noexcept {
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    const Core& core = *cores_[i];
+    if (core.arrivals.asleep()) continue;
+    std::fprintf(
+        stderr,
+        "bulkhead: shutdown waits for core %zu: a handler there neither returns nor blocks (it "
+        "loops, or is in a system call)\n",
+        i);
+  }
 }
 
 void Domain::wake_all() noexcept {
@@ -220,7 +235,7 @@ bool Domain::may_leave(const Core& core) const noexcept {
   return phase_.load(std::memory_order_acquire) == Phase::kLeaving && core.arrivals.empty();
 }
 
-// --- actors with a thread of their own ------------------------------------------------------------------
+// --- actors with a thread of their own -----------------------------------------------------------
 
 Core& Domain::take_solo() {
   Core* core = nullptr;
@@ -259,7 +274,7 @@ void Domain::solo_is_vacant(Core& core) noexcept {
   vacant_solos_.push_back(&core);
 }
 
-// --- quiescence -----------------------------------------------------------------------------------------
+// --- quiescence ----------------------------------------------------------------------------------
 
 bool Domain::quiescent(Countdowns countdowns) const noexcept {
   std::uint64_t settled = 0;
@@ -312,7 +327,7 @@ void Domain::settled_outside() noexcept {
   changed_.notify_all();
 }
 
-// --- slots ----------------------------------------------------------------------------------------------
+// --- slots ---------------------------------------------------------------------------------------
 
 std::size_t Domain::slots_kept() const noexcept {
   // Near the limit nobody hoards.
@@ -323,8 +338,8 @@ std::size_t Domain::grant_slots(std::size_t most) noexcept {
   std::size_t granted = granted_.load(std::memory_order_relaxed);
   for (;;) {
     const std::size_t left = config_.max_actors - std::min(granted, config_.max_actors);
-    const std::size_t share = std::max<std::size_t>(left / (4 * std::max<std::size_t>(all_cores(), 1)),
-                                                    left > 0 ? 1 : 0);
+    const std::size_t share =
+        std::max<std::size_t>(left / (4 * std::max<std::size_t>(all_cores(), 1)), left > 0 ? 1 : 0);
     const std::size_t slots = std::min(share, most);
     if (slots == 0) return 0;
     if (granted_.compare_exchange_weak(granted, granted + slots, std::memory_order_relaxed)) {
@@ -339,7 +354,8 @@ void Domain::reclaim_slots() {
   reclaim_.fetch_add(1, std::memory_order_relaxed);
   wake_all();
   // A core that is busy in a long handler is not waited for.
-  changed_.wait_for(guard, std::chrono::milliseconds(100), [this] { return reclaimed_ >= all_cores(); });
+  changed_.wait_for(guard, std::chrono::milliseconds(100),
+                    [this] { return reclaimed_ >= all_cores(); });
 }
 
 void Domain::reclaimed() noexcept {
@@ -348,7 +364,7 @@ void Domain::reclaimed() noexcept {
   changed_.notify_all();
 }
 
-// --- what is told -----------------------------------------------------------------------------------------
+// --- what is told --------------------------------------------------------------------------------
 
 void Domain::announce_death(const Death& death) noexcept {
   if (config_.on_death) config_.on_death(death);
@@ -360,11 +376,12 @@ void Domain::dead_letter(Pid receiver, std::string_view message, DropCause cause
 
 void Domain::report_stopped_send(std::string_view message) noexcept {
   if (reported_.exchange(true, std::memory_order_relaxed)) return;
-  std::fprintf(stderr,
-               "bulkhead: a message (%.*s) was sent to a runtime that is not running; it was dropped. "
-               "Start the runtime before sending, and stop senders before it is shut down. Said once; "
-               "stats().stopped_sends counts them.\n",
-               static_cast<int>(message.size()), message.data());
+  std::fprintf(
+      stderr,
+      "bulkhead: a message (%.*s) was sent to a runtime that is not running; it was dropped. "
+      "Start the runtime before sending, and stop senders before it is shut down. Said once; "
+      "stats().stopped_sends counts them.\n",
+      static_cast<int>(message.size()), message.data());
 }
 
 void Domain::refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept {

@@ -15,9 +15,9 @@
 //  D3  Quiescence (wait_for_idle): what was settled is summed before what was sent. A message is
 //      counted as sent before it can be settled, so equal sums mean that at some moment in between
 //      nothing was under way. [pair domain.quiescent]
-//  D4  Who waits for quiescence announces it, then looks; a core that goes to sleep looks for such an
-//      announcement after its last count. Both put a seq_cst fence between, so one sees the other.
-//      Checked by domain_model.cpp.
+//  D4  Who waits for quiescence announces it, then looks; a core that goes to sleep looks for such
+//      an announcement after its last count. Both put a seq_cst fence between, so one sees the
+//      other. Checked by domain_model.cpp.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +54,7 @@ class Domain {
   Domain(const Domain&) = delete;
   Domain& operator=(const Domain&) = delete;
 
-  // --- its user, one thread at a time -------------------------------------------------------------
+  // --- its user, one thread at a time ------------------------------------------------------------
 
   /// Starts the threads, and returns when all run. Throws std::system_error.
   void start();
@@ -65,7 +65,7 @@ class Domain {
     return phase_.load(std::memory_order_acquire) == Phase::kRunning;
   }
 
-  // --- any thread -----------------------------------------------------------------------------------
+  // --- any thread --------------------------------------------------------------------------------
 
   enum class Countdowns : std::uint8_t { kWaitFor, kIgnore };
   /// Waits until nothing is under way. False when `timeout` has passed.
@@ -100,11 +100,11 @@ class Domain {
   /// How many vacant slots a core may keep to itself.
   [[nodiscard]] std::size_t slots_kept() const noexcept;
 
-  /// A core, with a running thread, for one actor that has it to itself. It comes back by itself when
-  /// the actor has ended. Throws std::runtime_error, std::system_error.
+  /// A core, with a running thread, for one actor that has it to itself. It comes back by itself
+  /// when the actor has ended. Throws std::runtime_error, std::system_error.
   [[nodiscard]] Core& take_solo();
 
-  // --- its cores ------------------------------------------------------------------------------------
+  // --- its cores ---------------------------------------------------------------------------------
 
   [[nodiscard]] bool ending() const noexcept {
     return phase_.load(std::memory_order_acquire) >= Phase::kEnding;
@@ -134,6 +134,7 @@ class Domain {
   [[nodiscard]] bool quiescent(Countdowns countdowns) const noexcept;
   [[nodiscard]] bool all_ended() const noexcept;
   void run_core(Core& core, std::size_t place);
+  void report_who_holds_up() const noexcept;
   void wake_all() noexcept;
   void sweep() noexcept;
   void start_thread(Core& core, std::size_t place);

@@ -181,7 +181,8 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
     throw std::logic_error("bulkhead: send_after was called outside any actor");
   }
   if (delay.is_forever()) {
-    throw std::invalid_argument("bulkhead: send_after was given kForever: that message would never go");
+    throw std::invalid_argument(
+        "bulkhead: send_after was given kForever: that message would never go");
   }
   Slot& slot = *core->running;
   Extras& extras = extras_of(slot, *core);

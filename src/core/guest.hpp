@@ -1,6 +1,6 @@
-// Guests: threads outside that wait for a reply. A guest has a slot of its own, for the wait word in
-// it, so that who replies need not know who waits. Guests are kept and used again, and never freed: a
-// late reply may still look at the slot.
+// Guests: threads outside that wait for a reply. A guest has a slot of its own, for the wait word
+// in it, so that who replies need not know who waits. Guests are kept and used again, and never
+// freed: a late reply may still look at the slot.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ class Guest {
 
   [[nodiscard]] Slot& slot() noexcept { return *slot_; }
   [[nodiscard]] std::uint64_t begin_wait() noexcept { return slot_->wait.begin(); }
-  /// Blocks the thread until somebody who has claimed the wait wakes it, or `timeout` has passed and
-  /// the wait has been retired.
+  /// Blocks the thread until somebody who has claimed the wait wakes it, or `timeout` has passed
+  /// and the wait has been retired.
   void park(std::uint64_t epoch, machine::Nanoseconds timeout) noexcept;
 
  private:

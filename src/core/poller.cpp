@@ -20,13 +20,13 @@ int wait_for_events(int epoll, epoll_event* events, int room, machine::Nanosecon
   if (timeout == 0) return epoll_wait(epoll, events, room, 0);
   if (timeout == machine::kNever) return epoll_wait(epoll, events, room, -1);
 #ifdef SYS_epoll_pwait2
-  static bool nanoseconds_work = true;
-  if (nanoseconds_work) {
+  static sync::RealSync::atomic<bool> nanoseconds_work{true};
+  if (nanoseconds_work.load(std::memory_order_relaxed)) {
     timespec time{static_cast<time_t>(timeout / 1'000'000'000),
                   static_cast<long>(timeout % 1'000'000'000)};
     const long count = syscall(SYS_epoll_pwait2, epoll, events, room, &time, nullptr, 0);
     if (count >= 0 || errno != ENOSYS) return static_cast<int>(count);
-    nanoseconds_work = false;
+    nanoseconds_work.store(false, std::memory_order_relaxed);
   }
 #endif
   const machine::Nanoseconds millis = timeout / machine::kMillisecond + 1;
@@ -41,7 +41,8 @@ void Poller::open() {
     serial_ = serials.fetch_add(1, std::memory_order_relaxed) + 1;
   } while (serial_ == 0);
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
-  if (epoll_ < 0) throw std::system_error(errno, std::generic_category(), "bulkhead: epoll_create1");
+  if (epoll_ < 0)
+    throw std::system_error(errno, std::generic_category(), "bulkhead: epoll_create1");
   event_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   epoll_event event{};
   event.events = EPOLLIN;

@@ -1,6 +1,6 @@
-// A core's poller: an epoll instance, and an event counter by which other threads wake the core from
-// it. The owner waits; add, remove and wake are for any thread of the domain, or inside its gate: the
-// kernel orders them.
+// A core's poller: an epoll instance, and an event counter by which other threads wake the core
+// from it. The owner waits; add, remove and wake are for any thread of the domain, or inside its
+// gate: the kernel orders them.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ class Poller {
   void open();
   void close() noexcept;
 
-  /// Registers a descriptor, edge-triggered, for reading and writing. Returns an errno, 0 when done.
+  /// Registers a descriptor, edge-triggered, for reading and writing. Returns an errno, 0 when
+  /// done.
   [[nodiscard]] int add(int fd, ReadySink* sink) noexcept;
   void remove(int fd) noexcept;
 
@@ -43,8 +44,8 @@ class Poller {
     return watched_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] bool is_open() const noexcept { return epoll_ >= 0; }
-  /// Tells the openings of all pollers of the process apart; never 0 while open. A descriptor that was
-  /// registered under another serial is registered nowhere any more.
+  /// Tells the openings of all pollers of the process apart; never 0 while open. A descriptor that
+  /// was registered under another serial is registered nowhere any more.
   [[nodiscard]] std::uint32_t serial() const noexcept { return serial_; }
 
  private:

@@ -3,10 +3,10 @@
 // Two queues. *Hot* holds those that an actor of this core has just made ready (a new child, the
 // receiver of a message) and is served newest first: their data are in the cache, and a tree of
 // actors is walked depth first, so that it never exists all at once. *Fair* holds those that used
-// their batch up, and those made ready from outside, and is served oldest first.
-// Hot goes first. So that nobody starves, the core asks once per turn (64 activations) for the next
-// one fairly: then the oldest of the hot moves to the end of the fair queue, and the first of the fair
-// one runs. An actor with n before it in either queue therefore runs within about n turns.
+// their batch up, and those made ready from outside, and is served oldest first. Hot goes first. So
+// that nobody starves, the core asks once per turn (64 activations) for the next one fairly: then
+// the oldest of the hot moves to the end of the fair queue, and the first of the fair one runs. An
+// actor with n before it in either queue therefore runs within about n turns.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +26,13 @@ class SlotRing {
 
   /// Throws std::bad_alloc when it must grow and cannot.
   void push_back(Slot* slot) {
-    if (end_ - first_ == capacity_) [[unlikely]] grow();
+    if (end_ - first_ == capacity_) [[unlikely]]
+      grow();
     ring_[end_++ & (capacity_ - 1)] = slot;
   }
   void push_front(Slot* slot) {
-    if (end_ - first_ == capacity_) [[unlikely]] grow();
+    if (end_ - first_ == capacity_) [[unlikely]]
+      grow();
     ring_[--first_ & (capacity_ - 1)] = slot;
   }
   /// Not empty.
@@ -87,7 +89,8 @@ class ReadyQueue {
 
   /// The next to run; null when there is none.
   [[nodiscard]] Slot* next() noexcept {
-    if (newest_ != nullptr) [[likely]] return std::exchange(newest_, nullptr);
+    if (newest_ != nullptr) [[likely]]
+      return std::exchange(newest_, nullptr);
     if (!hot_.empty()) return hot_.pop_back();
     return fair_.empty() ? nullptr : fair_.pop_front();
   }

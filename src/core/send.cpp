@@ -1,4 +1,5 @@
-// The way of a message from its sender to the receiver's queue. See slot.hpp for the order argument.
+// The way of a message from its sender to the receiver's queue. See slot.hpp for the order
+// argument.
 #include <new>
 
 #include "base/check.hpp"
@@ -41,7 +42,8 @@ void notify(Slot& slot) noexcept {
 
 // The domain that a slot's actor lives or lived in; null when that is gone.
 Domain* domain_of(const Slot* slot) noexcept {
-  const Core* home = slot != nullptr ? core_at(slot->home.load(std::memory_order_acquire)) : nullptr;
+  const Core* home =
+      slot != nullptr ? core_at(slot->home.load(std::memory_order_acquire)) : nullptr;
   return home != nullptr ? home->domain.load(std::memory_order_acquire) : nullptr;
 }
 
@@ -67,7 +69,8 @@ Domain* domain_of(const Slot* slot) noexcept {
 // The part of prepare that looks at the receiver and makes the signal.
 Admission admit(Core* core, Slot* slot, Pid to, std::uint32_t bound, std::size_t bytes,
                 std::uint8_t size_class) noexcept {
-  if (bound != 0 && !reserve_place(*slot, bound)) [[unlikely]] return {nullptr, Delivery::kFull};
+  if (bound != 0 && !reserve_place(*slot, bound)) [[unlikely]]
+    return {nullptr, Delivery::kFull};
   try {
     Signal* signal = make_signal(core, size_class, bytes);
     signal->generation = to.generation();
@@ -116,13 +119,14 @@ Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
   Core* core = tl_core;
   if (core != nullptr && size_class != memory::kHeapClass && core->should_give_way(size_class))
       [[unlikely]] {
-    // Let the receivers run, so that the memory is used again while it is in the cache, and does not
-    // grow with the length of a burst.
+    // Let the receivers run, so that the memory is used again while it is in the cache, and does
+    // not grow with the length of a burst.
     Core::yield();
     core = Core::current();
   }
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) [[unlikely]] return {nullptr, why_not(core, slot)};
+  if (!lives(slot, to)) [[unlikely]]
+    return {nullptr, why_not(core, slot)};
   return admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
 }
 
@@ -141,7 +145,8 @@ namespace {
 
 }  // namespace
 
-Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first, std::uint64_t second) noexcept {
+Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
+                    std::uint64_t second) noexcept {
   Core* core = tl_core;
   if (core == nullptr || to.index() >= Slab::used() || core->pool.dry(0)) [[unlikely]] {
     return send_words_slowly(to, ops, first, second);
@@ -226,7 +231,8 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
   const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
   if (home == core->index) [[likely]] {
     core->counts.sent.raise();
-    if (slot.inbox.has_mail()) [[unlikely]] core->take_in(slot, slot.inbox.take());
+    if (slot.inbox.has_mail()) [[unlikely]]
+      core->take_in(slot, slot.inbox.take());
     if (slot.generation.load(std::memory_order_relaxed) != to.generation()) [[unlikely]] {
       core->drop(signal, to, DropCause::kGone);
       return;

@@ -1,8 +1,8 @@
-// The slab: all slots of the process, in one reserved range of addresses, committed as needed, never
-// moved, never unmapped. So a pid can be looked up by any thread at any time without a lock.
+// The slab: all slots of the process, in one reserved range of addresses, committed as needed,
+// never moved, never unmapped. So a pid can be looked up by any thread at any time without a lock.
 //
-// Slots are taken and given in batches: from and to a core's own list (core.hpp), or one at a time by
-// outside threads. A slot in the slab's list is vacant and still has its home (slot.hpp, S5).
+// Slots are taken and given in batches: from and to a core's own list (core.hpp), or one at a time
+// by outside threads. A slot in the slab's list is vacant and still has its home (slot.hpp, S5).
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,9 @@ class Slab {
     return static_cast<std::uint32_t>(&slot - base_);
   }
   /// Slots below this index may be in use. Any thread.
-  [[nodiscard]] static std::uint32_t used() noexcept { return used_.load(std::memory_order_relaxed); }
+  [[nodiscard]] static std::uint32_t used() noexcept {
+    return used_.load(std::memory_order_relaxed);
+  }
 
   /// Takes up to `wanted` vacant slots, chained by next_free; the caller holds the right of
   /// notification of each. Null when the address range is used up or there is no memory.

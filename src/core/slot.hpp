@@ -1,5 +1,5 @@
-// A slot: what the runtime keeps of one actor. Three cache lines, in the slab (slab.hpp), which never
-// moves and is never unmapped, so that any thread may look at the first line at any time.
+// A slot: what the runtime keeps of one actor. Three cache lines, in the slab (slab.hpp), which
+// never moves and is never unmapped, so that any thread may look at the first line at any time.
 //
 // Who touches what
 //  S1  The first line: any thread, as its parts say.
@@ -10,16 +10,16 @@
 //      slot ready to be owned by the other core, stores `home`, and puts the slot among the other
 //      core's arrivals. Between the last two steps the other core may already append to the queue:
 //      it owns the slot from the moment that it can see `home`.
-//  S4  `generation` grows when an actor ends. A vacant slot has the generation that its next actor will
-//      have; no pid carries it before that actor is made. A pid of another generation is dead. A slot
-//      whose generation is spent is never used again.
-//  S5  A vacant slot still has a home, whose core drops what stragglers push into it. Who wants to use
-//      it for another core claims its right of notification first, as for a move.
+//  S4  `generation` grows when an actor ends. A vacant slot has the generation that its next actor
+//      will have; no pid carries it before that actor is made. A pid of another generation is dead.
+//      A slot whose generation is spent is never used again.
+//  S5  A vacant slot still has a home, whose core drops what stragglers push into it. Who wants to
+//      use it for another core claims its right of notification first, as for a move.
 //
 // Order (A7). Signals from actor S to actor R are handled in the order sent, wherever both are and
-// however they move. S sends either into R's inbox (R's home is not S's core) or, as R's owner, onto
-// R's queue, and the latter only after it has emptied the inbox into the queue. Take two sends, m1
-// before m2:
+// however they move. S sends either into R's inbox (R's home is not S's core) or, as R's owner,
+// onto R's queue, and the latter only after it has emptied the inbox into the queue. Take two
+// sends, m1 before m2:
 //   - both into the inbox: the inbox is in order of push, and take/settle keep it (I4);
 //   - both onto the queue: a plain FIFO;
 //   - m1 into the inbox, m2 onto the queue: R's home became S's core in between. S's push of m1
@@ -53,49 +53,49 @@ inline constexpr std::uint16_t kHeapPool = 0xffff;
 
 /// Where an actor is in its turn. Owner.
 ///
-/// | state   | meaning                                       | next                                 |
-/// |---------|-----------------------------------------------|--------------------------------------|
-/// | Vacant  | no actor                                      | Ready (spawn)                        |
-/// | Idle    | waits for messages, its stack given back      | Ready (message, timeout), Vacant     |
-/// | Ready   | in its core's ready queue, or on its way      | Running                              |
-/// | Running | a handler runs                                | Idle, Ready, Parked, Vacant          |
-/// | Parked  | blocked in mid-handler, holds a stack         | Ready (resume), Vacant               |
+/// | state   | meaning                                  | next                             |
+/// |---------|------------------------------------------|----------------------------------|
+/// | Vacant  | no actor                                 | Ready (spawn)                    |
+/// | Idle    | waits for messages, its stack given back | Ready (message, timeout), Vacant |
+/// | Ready   | in its core's ready queue, or on its way | Running                          |
+/// | Running | a handler runs                           | Idle, Ready, Parked, Vacant      |
+/// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume), Vacant           |
 enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kParked };
 
 /// What few actors have; made when first needed. Owner.
 struct Extras;
 
 struct alignas(64) Slot {
-  // --- any thread -----------------------------------------------------------------------------
+  // --- any thread --------------------------------------------------------------------------------
   sync::Inbox<RealSync, Signal> inbox;
   sync::WaitWord<RealSync> wait;
   RealSync::atomic<std::uint32_t> generation;
   RealSync::atomic<std::uint16_t> home;
-  RealSync::atomic<std::uint16_t> wanted_by;  // a core that asks it over; a hint [no pair]
-  RealSync::atomic<std::uint32_t> mail;       // messages in a bounded mailbox
-  RealSync::atomic<std::uint32_t> mail_bound; // 0: not bounded
-  Slot* next_arrival;                         // the holder of the inbox's right of notification
-  Signal resume;                              // pushed by who has claimed `wait`
+  RealSync::atomic<std::uint16_t> wanted_by;   // a core that asks it over; a hint [no pair]
+  RealSync::atomic<std::uint32_t> mail;        // messages in a bounded mailbox
+  RealSync::atomic<std::uint32_t> mail_bound;  // 0: not bounded
+  Slot* next_arrival;                          // the holder of the inbox's right of notification
+  Signal resume;                               // pushed by who has claimed `wait`
 
-  // --- owner ----------------------------------------------------------------------------------
-  Signal* oldest;                             // the queue
+  // --- owner -------------------------------------------------------------------------------------
+  Signal* oldest;  // the queue
   Signal* newest;
   void* state;
   const ActorClass* kind;
-  machine::Stack* stack;                      // while parked
+  machine::Stack* stack;  // while parked
   Extras* extras;
   Pid parent;
-  std::uint32_t length;                       // of the queue
+  std::uint32_t length;  // of the queue
   std::uint16_t flags;
   Turn turn;
-  std::uint8_t stack_class;                   // that it runs on
+  std::uint8_t stack_class;  // that it runs on
 
-  Timer timeout;                              // the receive timeout
-  Timer* wait_timer;                          // of the wait that it is parked in
-  Slot* next_free;                            // in a list of vacant slots
-  std::uint64_t handled;                      // messages
-  std::uint32_t stays_until;                  // does not move before; coarse time, balance.cpp
-  std::uint16_t state_pool;                   // whose memory the state is
+  Timer timeout;              // the receive timeout
+  Timer* wait_timer;          // of the wait that it is parked in
+  Slot* next_free;            // in a list of vacant slots
+  std::uint64_t handled;      // messages
+  std::uint32_t stays_until;  // does not move before; coarse time, balance.cpp
+  std::uint16_t state_pool;   // whose memory the state is
   std::uint8_t state_class;
 
   static constexpr std::uint16_t kPinned = 1;         // never moves
@@ -137,8 +137,8 @@ struct alignas(64) Slot {
 };
 
 /// In a bounded mailbox each message holds one place, from its admission until it is taken to be
-/// handled, or dropped, by whomever. The count belongs to the slot, not to an incarnation: places held
-/// by stragglers for an earlier actor come back when they are dropped, so it is never reset.
+/// handled, or dropped, by whomever. The count belongs to the slot, not to an incarnation: places
+/// held by stragglers for an earlier actor come back when they are dropped, so it is never reset.
 inline void give_place_back(Slot& slot, Signal& signal) noexcept {
   signal.flags = static_cast<std::uint8_t>(signal.flags & ~Signal::kBounded);
   slot.mail.fetch_sub(1, std::memory_order_relaxed);

@@ -1,4 +1,5 @@
-// How a core ends its actors when its domain stops, and what is left to do after its thread has left.
+// How a core ends its actors when its domain stops, and what is left to do after its thread has
+// left.
 #include <cstdio>
 
 #include "base/check.hpp"
@@ -14,12 +15,12 @@ namespace {
 constexpr int kMostNamed = 16;  // per core
 
 void say_who_is_left(const Slot& slot) {
-  std::fprintf(stderr,
-               "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended "
-               "now\n",
-               to_string(pid_of(slot)).c_str(), static_cast<int>(slot.kind->name.size()),
-               slot.kind->name.data(), slot.stack != nullptr ? "blocked in a handler" : "busy",
-               slot.length);
+  std::fprintf(
+      stderr,
+      "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended "
+      "now\n",
+      to_string(pid_of(slot)).c_str(), static_cast<int>(slot.kind->name.size()),
+      slot.kind->name.data(), slot.stack != nullptr ? "blocked in a handler" : "busy", slot.length);
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
-// Timer: something that is due at a time, a link in its core's TimerWheel. Lives where its user puts
-// it: in the frame of a blocked handler, in a slot, in a record. Touched by the owning core only.
+// Timer: something that is due at a time, a link in its core's TimerWheel. Lives where its user
+// puts it: in the frame of a blocked handler, in a slot, in a record. Touched by the owning core
+// only.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +18,10 @@ enum class TimerKind : std::uint8_t {
 struct Timer {
   Timer* next = nullptr;
   Timer* previous = nullptr;
-  // While `fresh`: how long from now; later: when. A timer that was just started is not in the wheel
-  // yet: it is filed at the core's next look at the clock, which is later than its start, so that it
-  // never fires early, and costs no look at the clock of its own. Most are cancelled before that.
+  // While `fresh`: how long from now; later: when. A timer that was just started is not in the
+  // wheel yet: it is filed at the core's next look at the clock, which is later than its start, so
+  // that it never fires early, and costs no look at the clock of its own. Most are cancelled before
+  // that.
   machine::Nanoseconds due = 0;
   std::uint8_t level = 0;
   std::uint8_t index = 0;

@@ -99,8 +99,8 @@ void TimerWheel::file_fresh(machine::Nanoseconds now) noexcept {
   }
 }
 
-// The next tick at which a bucket is reached, and the bucket's level. Within a level, all timers lie
-// ahead of the wheel's own position, and before the next bucket of the level above.
+// The next tick at which a bucket is reached, and the bucket's level. Within a level, all timers
+// lie ahead of the wheel's own position, and before the next bucket of the level above.
 std::uint64_t TimerWheel::next_tick(unsigned& level) const noexcept {
   for (level = 0; level < kLevels; ++level) {
     const auto shift = level * kGroupBits;
@@ -143,8 +143,8 @@ void TimerWheel::refile(unsigned level, std::uint64_t tick) noexcept {
   List& bucket = buckets_[level][index];
   Timer* timer = bucket.next;
   occupied_[level] &= ~(std::uint64_t{1} << index);
-  // The wheel stands on the bucket's first tick. Timers of that very tick are due at once, and go to
-  // its bucket on level 0; file() would put them one tick later.
+  // The wheel stands on the bucket's first tick. Timers of that very tick are due at once, and go
+  // to its bucket on level 0; file() would put them one tick later.
   while (timer != head_of(bucket)) {
     Timer* next = timer->next;
     if (tick_of(timer->due) == tick) {

@@ -1,11 +1,11 @@
 // A core's timers: a hierarchical wheel. Starting and cancelling take constant time, and no look at
 // the clock. Owner only.
 //
-// A tick is 2^16 ns. A timer due at time d sits at tick (d >> 16) + 1, so that it never fires early,
-// and late by at most 66 us and the length of a turn of the core. Level l has 64 buckets of 64^l
-// ticks; a timer sits at the level of the highest group of 6 bits in which its tick differs from the
-// wheel's, and moves down when the wheel reaches its bucket. Timers of one tick fire in the order of
-// their deadlines; of one deadline, in the order started.
+// A tick is 2^16 ns. A timer due at time d sits at tick (d >> 16) + 1, so that it never fires
+// early, and late by at most 66 us and the length of a turn of the core. Level l has 64 buckets of
+// 64^l ticks; a timer sits at the level of the highest group of 6 bits in which its tick differs
+// from the wheel's, and moves down when the wheel reaches its bucket. Timers of one tick fire in
+// the order of their deadlines; of one deadline, in the order started.
 #pragma once
 
 #include <cstddef>
@@ -42,10 +42,12 @@ class TimerWheel {
     --count_;
     if (timer.fresh) return;
     List& bucket = buckets_[timer.level][timer.index];
-    if (bucket.next == head_of(bucket)) occupied_[timer.level] &= ~(std::uint64_t{1} << timer.index);
+    if (bucket.next == head_of(bucket))
+      occupied_[timer.level] &= ~(std::uint64_t{1} << timer.index);
   }
 
-  /// Takes out all timers that are due at `now`, in order of deadline, and calls fire(timer) for each.
+  /// Takes out all timers that are due at `now`, in order of deadline, and calls fire(timer) for
+  /// each.
   template <class Fire>
   void advance(machine::Nanoseconds now, Fire fire) {
     if (count_ == 0) {

@@ -14,8 +14,8 @@ namespace bulkhead::machine {
 /// control group (v1 or v2), rounded up; at least 1.
 [[nodiscard]] std::size_t usable_cpus();
 
-/// The quota that the text of a cgroup v2 `cpu.max` file grants, in CPUs rounded up; 0 when it grants
-/// all ("max") or is no such text.
+/// The quota that the text of a cgroup v2 `cpu.max` file grants, in CPUs rounded up; 0 when it
+/// grants all ("max") or is no such text.
 [[nodiscard]] std::size_t quota_of(const std::string& cpu_max);
 
 /// Binds the calling thread to a CPU. False when the kernel refuses (a CPU that went away).

@@ -57,7 +57,8 @@ ExceptionState* thread_exceptions() noexcept {
   return reinterpret_cast<ExceptionState*>(abi::__cxa_get_globals());
 }
 
-void leave(Stack* self, Stack* fresh, EntryPoint entry, void* argument, ExceptionState* exceptions) {
+void leave(Stack* self, Stack* fresh, EntryPoint entry, void* argument,
+           ExceptionState* exceptions) {
   self->exceptions = *exceptions;
   *exceptions = ExceptionState{};
   announce(self, fresh, Back::kYes);

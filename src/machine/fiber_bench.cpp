@@ -1,10 +1,11 @@
-// What blocking costs in switches: a core leaves the blocked actor's stack for a fresh one, and later
-// abandons that to go on on the one that was left.
+// What blocking costs in switches: a core leaves the blocked actor's stack for a fresh one, and
+// later abandons that to go on on the one that was left.
 #include "machine/fiber.hpp"
 
 #include <benchmark/benchmark.h>
 
 #include <array>
+#include <cstdint>
 
 #include "machine/stack.hpp"
 
@@ -13,6 +14,8 @@ namespace {
 using bulkhead::machine::ExceptionState;
 using bulkhead::machine::Stack;
 using bulkhead::machine::StackPool;
+
+const std::uint8_t kClass = bulkhead::machine::stack_class(64 * 1024);  // the usual one
 
 struct Switch {
   Stack thread;  // stands for the benchmark's own stack
@@ -29,7 +32,7 @@ void go_back(void* argument) {
 void stack_left_and_resumed(benchmark::State& state) {
   StackPool pool;
   Switch one;
-  one.fresh = pool.take(0);
+  one.fresh = pool.take(kClass);
   for (auto _ : state) {
     bulkhead::machine::forget(one.fresh);
     bulkhead::machine::leave_thread(&one.thread, one.fresh, &go_back, &one);
@@ -44,7 +47,7 @@ void stacks_left_and_resumed_in_turn(benchmark::State& state) {
   StackPool pool;
   std::array<Stack*, kMost> fresh{};
   const auto stacks = static_cast<std::size_t>(state.range(0));
-  for (std::size_t i = 0; i < stacks; ++i) fresh[i] = pool.take(0);
+  for (std::size_t i = 0; i < stacks; ++i) fresh[i] = pool.take(kClass);
   Switch one;
   std::size_t next = 0;
   for (auto _ : state) {

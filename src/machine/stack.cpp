@@ -33,7 +33,8 @@ Stack* record_of(std::byte* end) { return reinterpret_cast<Stack*>(end - sizeof(
   text += ": ";
   text += std::strerror(error);
   text +=
-      ". If many actors are blocked at once, raise vm.max_map_count (sysctl) on kernels before 6.13, "
+      ". If many actors are blocked at once, raise vm.max_map_count (sysctl) on kernels before "
+      "6.13, "
       "and the limit of the address space (ulimit -v) or of the container's memory.";
   throw std::runtime_error(text);
 }
@@ -68,7 +69,8 @@ GuardKind supported_guard() {
 }
 
 StackStore& StackStore::process() {
-  static StackStore* store = new StackStore(supported_guard());  // never destroyed: stacks outlive main
+  static StackStore* store =
+      new StackStore(supported_guard());  // never destroyed: stacks outlive main
   return *store;
 }
 
@@ -139,9 +141,8 @@ StackStore::Slab* StackStore::reserve(std::uint8_t size_class) {
 }
 
 void StackStore::install_guard(std::byte* guard) {
-  const int result = guard_ == GuardKind::kMadvise
-                         ? madvise(guard, kGuardBytes, MADV_GUARD_INSTALL)
-                         : mprotect(guard, kGuardBytes, PROT_NONE);
+  const int result = guard_ == GuardKind::kMadvise ? madvise(guard, kGuardBytes, MADV_GUARD_INSTALL)
+                                                   : mprotect(guard, kGuardBytes, PROT_NONE);
   if (result != 0) refuse("guard region", errno);
 }
 

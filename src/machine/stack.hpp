@@ -5,9 +5,9 @@
 //                                  |<---------- size ------------->|
 // The record lies at the top, out of the way of an overflow, which runs into the guard.
 //
-// Guards are made by MADV_GUARD_INSTALL where the kernel really has it (6.13 and newer): it splits no
-// mapping, so that a million guarded stacks fit in a process; else by mprotect, which does, so that
-// vm.max_map_count limits their number to about half of it.
+// Guards are made by MADV_GUARD_INSTALL where the kernel really has it (6.13 and newer): it splits
+// no mapping, so that a million guarded stacks fit in a process; else by mprotect, which does, so
+// that vm.max_map_count limits their number to about half of it.
 //
 // Threads: a StackPool belongs to one core. The StackStore behind it is shared and locked.
 #pragma once
@@ -25,7 +25,7 @@ struct Slot;
 namespace bulkhead {
 struct Signal;
 struct SignalOps;
-}
+}  // namespace bulkhead
 
 namespace bulkhead::machine {
 
@@ -42,16 +42,16 @@ struct ExceptionState {
 
 /// The record at the top of each stack. All of it belongs to the core that runs or holds the stack.
 struct alignas(64) Stack {
-  core::Core* core = nullptr;       // whose loop runs on this stack; set anew by who resumes it
+  core::Core* core = nullptr;  // whose loop runs on this stack; set anew by who resumes it
   const SignalOps* in_hand_ops = nullptr;  // of the signal whose handler runs here; null when none
-  Signal* in_hand = nullptr;        // that signal, null once released; only while there is one
-  StackPointer saved = nullptr;     // where to go on, while the stack is left
-  Stack* next = nullptr;            // in a free list
-  ExceptionState exceptions;        // while the stack is left
-  std::uint8_t size_class = 0;      // the size is kMinStackBytes << size_class
-  void* sanitizer = nullptr;        // fiber of TSan, or fake stack of ASan while the stack is left
-  std::byte* bottom = nullptr;      // lowest usable byte
-  std::size_t thread_bytes = 0;     // the size, for a record that stands for a thread's own stack
+  Signal* in_hand = nullptr;     // that signal, null once released; only while there is one
+  StackPointer saved = nullptr;  // where to go on, while the stack is left
+  Stack* next = nullptr;         // in a free list
+  ExceptionState exceptions;     // while the stack is left
+  std::uint8_t size_class = 0;   // the size is kMinStackBytes << size_class
+  void* sanitizer = nullptr;     // fiber of TSan, or fake stack of ASan while the stack is left
+  std::byte* bottom = nullptr;   // lowest usable byte
+  std::size_t thread_bytes = 0;  // the size, for a record that stands for a thread's own stack
 
   [[nodiscard]] std::size_t size() const noexcept {
     return thread_bytes != 0 ? thread_bytes : kMinStackBytes << size_class;
@@ -81,8 +81,8 @@ class StackStore {
 
   static StackStore& process();
 
-  /// A stack, its pages zero or as its last user left them. Throws std::runtime_error when the kernel
-  /// gives no more, and says which limit to raise.
+  /// A stack, its pages zero or as its last user left them. Throws std::runtime_error when the
+  /// kernel gives no more, and says which limit to raise.
   [[nodiscard]] Stack* take(std::uint8_t size_class);
   /// Gives a chain back; its memory is returned to the kernel, its addresses are kept.
   void give(Stack* chain) noexcept;
@@ -119,7 +119,8 @@ class StackPool {
 
   [[nodiscard]] Stack* take(std::uint8_t size_class) {
     Stack* stack = free_[size_class];
-    if (stack == nullptr) [[unlikely]] return StackStore::process().take(size_class);
+    if (stack == nullptr) [[unlikely]]
+      return StackStore::process().take(size_class);
     free_[size_class] = stack->next;
     --held_[size_class];
     return stack;

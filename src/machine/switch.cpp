@@ -14,9 +14,9 @@
 // The last step is an indirect jump, not a `ret`: the return predictor would expect the caller of
 // this stack's own past, and a wrong guess costs five times the switch.
 //
-// The trampoline, on which every fresh stack starts, ends the chain of frames: its return address is
-// declared undefined and its frame pointer is null, so that unwinders, debuggers and profilers stop
-// there. The nop before the label keeps "return address minus one" inside it.
+// The trampoline, on which every fresh stack starts, ends the chain of frames: its return address
+// is declared undefined and its frame pointer is null, so that unwinders, debuggers and profilers
+// stop there. The nop before the label keeps "return address minus one" inside it.
 
 #if defined(__x86_64__)
 

@@ -6,8 +6,8 @@
 
 namespace bulkhead::memory {
 
-/// The process's chunks that no pool holds. Address space is reserved in regions and never given up;
-/// the memory of a chunk that comes back is.
+/// The process's chunks that no pool holds. Address space is reserved in regions and never given
+/// up; the memory of a chunk that comes back is.
 class ChunkStore {
  public:
   static ChunkStore& process() {
@@ -50,7 +50,8 @@ class ChunkStore {
     const std::size_t total = total_chunks_ + kRegionBytes / kChunkBytes;
     auto** grown = new Pool::Chunk*[total];
     for (std::size_t i = 0; i < free_count_; ++i) grown[i] = free_[i];
-    fresh_ = committed_ = static_cast<std::byte*>(machine::reserve_aligned(kRegionBytes, machine::kHugePageBytes));
+    fresh_ = committed_ =
+        static_cast<std::byte*>(machine::reserve_aligned(kRegionBytes, machine::kHugePageBytes));
     end_ = fresh_ + kRegionBytes;
     delete[] free_;
     free_ = grown;
@@ -67,11 +68,11 @@ class ChunkStore {
 };
 
 void* take_from_heap(std::size_t bytes) {
-  return ::operator new(bytes, std::align_val_t{kSmallestBlock});
+  return ::operator new (bytes, std::align_val_t{kSmallestBlock});
 }
 
 void give_to_heap(void* block) noexcept {
-  ::operator delete(block, std::align_val_t{kSmallestBlock});
+  ::operator delete (block, std::align_val_t{kSmallestBlock});
 }
 
 Pool::~Pool() {
@@ -117,7 +118,8 @@ void Pool::trim(std::size_t keep) noexcept {
   peak_chunks_ = chunk_count_;
   for (Chunk* chunk = chunks_; chunk != nullptr; chunk = chunk->next) chunk->free_blocks = 0;
   for (Block* first : free_) {
-    for (Block* block = first; block != nullptr; block = block->next) ++chunk_of(block)->free_blocks;
+    for (Block* block = first; block != nullptr; block = block->next)
+      ++chunk_of(block)->free_blocks;
   }
   // Choose the chunks that go, mark them, then take their blocks out of the free lists.
   constexpr std::uint32_t kGoes = UINT32_MAX;

@@ -2,10 +2,11 @@
 // to 4 KiB, each aligned to its cache line.
 //
 // Who touches what
-//  P1  take and give: the core that owns the pool, no atomics. Newest block first: it is in the cache.
-//  P2  A block that was taken here and is done with elsewhere comes home through `returned`, a linked
-//      stack that any thread pushes chains onto; the owner takes all of it when it runs dry, and
-//      when it idles.
+//  P1  take and give: the core that owns the pool, no atomics. Newest block first: it is in the
+//      cache.
+//  P2  A block that was taken here and is done with elsewhere comes home through `returned`, a
+//      linked stack that any thread pushes chains onto; the owner takes all of it when it runs dry,
+//      and when it idles.
 //  P3  Chunks come from the process's ChunkStore (locked), and go back to it in trim(), which the
 //      owner calls when it idles after a burst.
 // Larger blocks are the process heap's (kHeapPool).
@@ -22,12 +23,12 @@
 namespace bulkhead::memory {
 
 using core::block_class;
-using machine::kAnyNode;
-using machine::NodePolicy;
 using core::kBlockClasses;
 using core::kHeapClass;
 using core::kLargestBlock;
 using core::kSmallestBlock;
+using machine::kAnyNode;
+using machine::NodePolicy;
 
 inline constexpr std::size_t kChunkBytes = std::size_t{64} << 10;
 
@@ -57,7 +58,8 @@ class Pool {
   /// Owner. `size_class` < kBlockClasses. Throws std::bad_alloc.
   [[nodiscard]] void* take(std::uint8_t size_class) {
     Block* block = free_[size_class];
-    if (block == nullptr) [[unlikely]] return refill(size_class);
+    if (block == nullptr) [[unlikely]]
+      return refill(size_class);
     free_[size_class] = block->next;
     return block;
   }

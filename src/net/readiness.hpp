@@ -3,16 +3,16 @@
 //
 // The word holds a generation, which tells owners of the same number apart, and these bits:
 //
-// | bit      | meaning                            | set by                | cleared by               |
-// |----------|------------------------------------|-----------------------|--------------------------|
-// | Open     | somebody owns the descriptor       | open                  | vacate                   |
-// | Closing  | the owner has closed it            | close                 | vacate                   |
-// | Reading  | an actor is at a read, or waits    | enter                 | leave                    |
-// | Writing  | an actor is at a write, or waits   | enter                 | leave                    |
-// | Held     | somebody is at a short call        | hold                  | release                  |
-// | In       | a read may succeed                 | open, report, leave   | enter, look              |
-// | End      | a read will not run dry any more   | report, leave         | enter, look              |
-// | Out      | a write may succeed                | open, report, leave   | enter, look              |
+// | bit     | meaning                          | set by              | cleared by  |
+// |---------|----------------------------------|---------------------|-------------|
+// | Open    | somebody owns the descriptor     | open                | vacate      |
+// | Closing | the owner has closed it          | close               | vacate      |
+// | Reading | an actor is at a read, or waits  | enter               | leave       |
+// | Writing | an actor is at a write, or waits | enter               | leave       |
+// | Held    | somebody is at a short call      | hold                | release     |
+// | In      | a read may succeed               | open, report, leave | enter, look |
+// | End     | a read will not run dry any more | report, leave       | enter, look |
+// | Out     | a write may succeed              | open, report, leave | enter, look |
 //
 // Beside it, for each direction, there is one place for the waiter: its slot and the epoch of its wait.
 //

@@ -1,6 +1,6 @@
-// What other threads put before a core: a stack of actors that have news for it, or that move to it,
-// and the core's sleep. One atomic word holds both, so that no wake-up can be lost between "nothing
-// has arrived" and "asleep".
+// What other threads put before a core: a stack of actors that have news for it, or that move to
+// it, and the core's sleep. One atomic word holds both, so that no wake-up can be lost between
+// "nothing has arrived" and "asleep".
 //
 // | state  | meaning                         | transition               | moved by   |
 // |--------|---------------------------------|--------------------------|------------|
@@ -49,7 +49,8 @@ class Arrivals {
   /// Owner: everything that has arrived, oldest first.
   [[nodiscard]] Node* take_all() noexcept {
     if (empty()) return nullptr;
-    std::uintptr_t head = head_.exchange(kEmpty, std::memory_order_acquire);  // [pair arrivals.take]
+    std::uintptr_t head =
+        head_.exchange(kEmpty, std::memory_order_acquire);  // [pair arrivals.take]
     Node* newest = reinterpret_cast<Node*>(head);
     Node* oldest = nullptr;
     while (newest != nullptr) {
@@ -71,8 +72,8 @@ class Arrivals {
   /// Owner: awake again, whoever woke it.
   void wake_up() noexcept {
     std::uintptr_t asleep = kAsleep;
-    static_cast<void>(head_.compare_exchange_strong(
-        asleep, kEmpty, std::memory_order_relaxed, std::memory_order_relaxed));
+    static_cast<void>(head_.compare_exchange_strong(asleep, kEmpty, std::memory_order_relaxed,
+                                                    std::memory_order_relaxed));
   }
 
   /// Any thread: does the core sleep? A hint.

@@ -31,7 +31,8 @@ class Gate {
 
   void close() noexcept {
     word_.fetch_or(kClosed, std::memory_order_acq_rel);
-    while (word_.load(std::memory_order_acquire) != kClosed) Sync::spin_hint();  // [pair gate.close]
+    while (word_.load(std::memory_order_acquire) != kClosed)
+      Sync::spin_hint();  // [pair gate.close]
   }
 
   void open() noexcept { word_.fetch_and(~kClosed, std::memory_order_release); }

@@ -6,22 +6,22 @@
 // The word also carries the *right of notification*, which is what keeps an actor from being handed
 // to its core twice, and what lets the actor's one arrival link be used by one thread at a time.
 //
-// | state  | meaning                                       | transition          | moved by            |
-// |--------|-----------------------------------------------|---------------------|---------------------|
-// | Quiet  | empty, and nobody has told the owner          | -> Mail  (push)     | any thread          |
-// |        |                                               | -> Told  (claim)    | owner               |
-// | Told   | empty, somebody holds the right               | -> Mail  (push)     | any thread          |
-// |        |                                               | -> Quiet (settle)   | owner, with right   |
-// | Mail   | holds signals, somebody holds the right       | -> Mail  (push)     | any thread          |
-// |        |                                               | -> Told  (take)     | owner               |
-// |        |                                               | -> Quiet (settle)   | owner, with right   |
+// | state | meaning                                 | transition        | moved by          |
+// |-------|-----------------------------------------|-------------------|-------------------|
+// | Quiet | empty, and nobody has told the owner    | -> Mail  (push)   | any thread        |
+// |       |                                         | -> Told  (claim)  | owner             |
+// | Told  | empty, somebody holds the right         | -> Mail  (push)   | any thread        |
+// |       |                                         | -> Quiet (settle) | owner, with right |
+// | Mail  | holds signals, somebody holds the right | -> Mail  (push)   | any thread        |
+// |       |                                         | -> Told  (take)   | owner             |
+// |       |                                         | -> Quiet (settle) | owner, with right |
 //
 // Rules
 //  I1  Who moves the word out of Quiet holds the right of notification, alone, until it is settled.
-//  I2  The right lets its holder use the actor's arrival link: to put the actor among the arrivals of
-//      its core (push), or of the core that it moves to (claim_right).
-//  I3  The owner settles only after it has taken the actor from its arrivals, that is after the link
-//      is free again.
+//  I2  The right lets its holder use the actor's arrival link: to put the actor among the arrivals
+//      of its core (push), or of the core that it moves to (claim_right).
+//  I3  The owner settles only after it has taken the actor from its arrivals, that is after the
+//      link is free again.
 //  I4  take and settle hand over signals in the order in which they were pushed; so do two takes in
 //      a row. Signals of one sender are pushed in the order sent; that is the whole order argument.
 // Checked by inbox_model.cpp: order, nothing lost or doubled, one notification per right.
@@ -58,7 +58,8 @@ class Inbox {
     return head_.load(std::memory_order_relaxed) > kTold;
   }
 
-  /// Owner: takes all signals, oldest first, and leaves the right where it is. Only when has_mail().
+  /// Owner: takes all signals, oldest first, and leaves the right where it is. Only when
+  /// has_mail().
   [[nodiscard]] Node* take() noexcept {
     return oldest_first(head_.exchange(kTold, std::memory_order_acq_rel));  // [pair inbox.push]
   }

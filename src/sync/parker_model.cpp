@@ -24,7 +24,7 @@ constexpr auto kRelease = std::memory_order_release;
 
 using Right = Parker<ModelSync>;
 
-// --- broken parkers ---
+// --- broken parkers ------------------------------------------------------------------------------
 
 enum class Flaw {
   kAnnouncesByStore,    // a token that comes between look and announcement is overwritten
@@ -103,7 +103,7 @@ class Broken {
   Word word_{kEmpty};
 };
 
-// --- the theorems: each a program over any kind of parker ---
+// --- the theorems: each a program over any kind of parker ----------------------------------------
 
 constexpr unsigned kProducers = 2;
 

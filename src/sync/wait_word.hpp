@@ -3,10 +3,10 @@
 //
 // The word is (epoch << 1 | armed).
 //
-// | state          | meaning                         | transition              | moved by              |
-// |----------------|---------------------------------|-------------------------|-----------------------|
-// | (e, not armed) | not waiting                     | -> (e + 1, armed) begin | the waiter            |
-// | (e, armed)     | waiting, or about to            | -> (e, not armed) claim | anybody who knows e   |
+// | state          | meaning              | transition              | moved by            |
+// |----------------|----------------------|-------------------------|---------------------|
+// | (e, not armed) | not waiting          | -> (e + 1, armed) begin | the waiter          |
+// | (e, armed)     | waiting, or about to | -> (e, not armed) claim | anybody who knows e |
 //
 // Rules
 //  W1  Only the waiter begins a wait, and only when the one before has been resumed or retired.

@@ -100,7 +100,10 @@ TEST_P(Closing, a_close_races_with_readers_and_the_number_is_never_read_by_the_w
     // Whoever comes next is likely to get the same number.
     Peer second = Peer::connect(listener.local().port());
     second.send("2");
-    in_actor(1, [&] { EXPECT_EQ(read_text(*listener.accept(kDeadline), 1), "2"); });
+    in_actor(1, [&] {
+      auto next = *listener.accept(kDeadline);
+      EXPECT_EQ(read_text(next, 1), "2");
+    });
     ASSERT_TRUE(ended.wait());
   }
   EXPECT_EQ(wrong, 0);
@@ -211,7 +214,9 @@ TEST_P(Ending, a_hundred_runtimes_in_a_row_leave_nothing) {
     });
     const Peer peer = Peer::connect(listener.local().port());
     peer.send("hi");
-    if (i % 2 == 0) EXPECT_TRUE(peer.ended());
+    if (i % 2 == 0) {
+      EXPECT_TRUE(peer.ended());
+    }
     runtime.shutdown(0s);
   }
 }

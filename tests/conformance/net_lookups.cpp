@@ -82,7 +82,7 @@ TEST_P(Lookups, one_that_takes_too_long_times_out_and_its_late_result_is_discard
   for (int i = 0; i < 50; ++i) {
     in_actor(static_cast<std::size_t>(i), [&] {
       const auto found = net::lookup("localhost", 80, 0s);
-      if (!found) EXPECT_EQ(found.error().kind, ErrorKind::kTimedOut) << found.error().text;
+      EXPECT_TRUE(found || found.error().kind == ErrorKind::kTimedOut) << found.error().text;
       // The next wait of the same actor is not ended by the late one.
       const auto start = support::Clock::now();
       bulkhead::this_actor::sleep_for(1ms);

@@ -6,8 +6,8 @@
 
 namespace bulkhead::net {
 
-/// A descriptor of the system, owned, non-blocking, and known to the pollers. Move-only; closed when
-/// it is destroyed. Whoever closes its number by other means than this takes it from under us.
+/// A descriptor of the system, owned, non-blocking, and known to the pollers. Move-only; closed
+/// when it is destroyed. Whoever closes its number by other means than this takes it from under us.
 class Descriptor {
  public:
   Descriptor() = default;
@@ -23,8 +23,8 @@ class Descriptor {
   }
   ~Descriptor() { close(); }
 
-  /// Any thread. Those who wait on it are woken and fail with kClosed; the descriptor itself is closed
-  /// when the last of them has left. Without effect when it is closed.
+  /// Any thread. Those who wait on it are woken and fail with kClosed; the descriptor itself is
+  /// closed when the last of them has left. Without effect when it is closed.
   void close() noexcept;
   [[nodiscard]] bool is_open() const noexcept;
   /// The system's number, for setsockopt and the like; -1 when there is none.

@@ -19,7 +19,8 @@ class Endpoint {
   using Bytes = std::array<std::uint8_t, 16>;
 
   Endpoint() = default;
-  Endpoint(Family family, const Bytes& address, std::uint16_t port, std::uint32_t scope = 0) noexcept
+  Endpoint(Family family, const Bytes& address, std::uint16_t port,
+           std::uint32_t scope = 0) noexcept
       : address_(address), scope_(scope), port_(port), family_(family) {}
 
   /// 127.0.0.1, and its like for IPv6.

@@ -21,12 +21,12 @@ enum class ErrorKind : std::uint8_t {
   kDenied,               ///< the system does not allow it
   kTooManyFiles,         ///< the process, or the system, has no descriptor left
   kNoMemory,
-  kNoSuchName,           ///< the name has no address
-  kLookupFailed,         ///< whether the name has an address could not be found out; try again
-  kClosed,               ///< closed on this side, before or meanwhile
-  kBusy,                 ///< another actor does the same on it at this moment
-  kTooLong,              ///< more than the limit that was set
-  kStopped,              ///< the actor is ending: nothing can be waited for any more
+  kNoSuchName,    ///< the name has no address
+  kLookupFailed,  ///< whether the name has an address could not be found out; try again
+  kClosed,        ///< closed on this side, before or meanwhile
+  kBusy,          ///< another actor does the same on it at this moment
+  kTooLong,       ///< more than the limit that was set
+  kStopped,       ///< the actor is ending: nothing can be waited for any more
   kOther,
 };
 
@@ -37,7 +37,7 @@ struct Error {
   ErrorKind kind = ErrorKind::kOther;
   int code = 0;          ///< errno's, where there is one
   std::size_t done = 0;  ///< bytes that had been transferred before
-  std::string text;      ///< such as "connect to 127.0.0.1:9: refused, nobody listens (ECONNREFUSED)"
+  std::string text;  ///< such as "connect to 127.0.0.1:9: refused, nobody listens (ECONNREFUSED)"
 };
 
 template <class T>

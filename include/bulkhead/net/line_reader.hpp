@@ -18,8 +18,8 @@ class LineReader {
   /// `most`: the longest line, with its end, and the largest piece; at least 1.
   LineReader(Stream stream, std::size_t most);
 
-  /// The next line, without its "\n" or "\r\n". The view holds until the next call. When the peer has
-  /// ended: kClosedByPeer, where Error::done counts the bytes of a line without an end.
+  /// The next line, without its "\n" or "\r\n". The view holds until the next call. When the peer
+  /// has ended: kClosedByPeer, where Error::done counts the bytes of a line without an end.
   [[nodiscard]] Result<std::string_view> read_line(Timeout timeout = kForever);
   /// The next `count` bytes, likewise.
   [[nodiscard]] Result<std::span<const std::byte>> read_exact(std::size_t count,

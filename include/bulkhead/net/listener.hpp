@@ -28,14 +28,14 @@ class Listener {
   [[nodiscard]] static Result<Listener> listen(const Endpoint& at, ListenOptions options = {});
 
   /// In an actor: waits for a connection. Failures that concern one connection only, such as a peer
-  /// that has gone again, are passed over. With kTooManyFiles the connection goes on waiting, and the
-  /// next accept fails likewise: shed() gets rid of it, or wait for others to close.
+  /// that has gone again, are passed over. With kTooManyFiles the connection goes on waiting, and
+  /// the next accept fails likewise: shed() gets rid of it, or wait for others to close.
   [[nodiscard]] Result<Stream> accept(Timeout timeout = kForever);
 
-  /// For when descriptors have run out: accepts the connections that wait, and closes them at once, by
-  /// means of a descriptor that is kept in reserve for this. So peers learn that they are not wanted,
-  /// instead of waiting for long. Returns how many there were, at most `most`. Does not wait; any
-  /// thread, one at a time.
+  /// For when descriptors have run out: accepts the connections that wait, and closes them at once,
+  /// by means of a descriptor that is kept in reserve for this. So peers learn that they are not
+  /// wanted, instead of waiting for long. Returns how many there were, at most `most`. Does not
+  /// wait; any thread, one at a time.
   Result<std::size_t> shed(std::size_t most = 64);
 
   /// Any thread: an accept that waits fails with kClosed.

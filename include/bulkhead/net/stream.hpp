@@ -16,12 +16,12 @@ namespace bulkhead::net {
 /// Whether small writes go out at once (kOn, the default here), or may wait for more.
 enum class NoDelay : std::uint8_t { kOff, kOn };
 
-/// A TCP connection, owned: move-only, closed when it is destroyed. It can be sent in a message, and
-/// then belongs to the receiver.
+/// A TCP connection, owned: move-only, closed when it is destroyed. It can be sent in a message,
+/// and then belongs to the receiver.
 ///
-/// What waits is for actors, and throws std::logic_error elsewhere. One actor at a time can read, and
-/// one, the same or another, write; a second one is refused with kBusy. close() can be called by
-/// anybody meanwhile. A timeout of zero tries once and does not wait.
+/// What waits is for actors, and throws std::logic_error elsewhere. One actor at a time can read,
+/// and one, the same or another, write; a second one is refused with kBusy. close() can be called
+/// by anybody meanwhile. A timeout of zero tries once and does not wait.
 class Stream {
  public:
   Stream() = default;
@@ -33,7 +33,8 @@ class Stream {
                                               Timeout timeout = kForever);
 
   /// Reads what there is, at least one byte, at most what fits. 0: the peer has ended its side.
-  [[nodiscard]] Result<std::size_t> read_some(std::span<std::byte> into, Timeout timeout = kForever);
+  [[nodiscard]] Result<std::size_t> read_some(std::span<std::byte> into,
+                                              Timeout timeout = kForever);
   /// Writes as much as goes without waiting twice, at least one byte.
   [[nodiscard]] Result<std::size_t> write_some(std::span<const std::byte> from,
                                                Timeout timeout = kForever);

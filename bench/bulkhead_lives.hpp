@@ -57,7 +57,8 @@ inline Result run_skynet(const Request& request, std::uint64_t smallest) {
   const std::uint64_t sum = system.total();
   const auto elapsed = Clock::now() - began;
   require_equal(sum, sum_below(request.n), "sum of the leaves");
-  const std::uint64_t nodes = skynet_nodes(request.n, smallest);
+  // A tree below the smallest size is one node all the same.
+  const std::uint64_t nodes = std::max<std::uint64_t>(1, skynet_nodes(request.n, smallest));
   system->wait_for_idle();
   require_equal(system->stats().actors_ended, nodes, "nodes that ended");
   return Result(nodes, elapsed).extra("peak_rss_mb", peak_rss_mb());

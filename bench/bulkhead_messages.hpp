@@ -191,13 +191,12 @@ inline Result many_to_one(const Request& request) {
   return run_many_to_one(request, {}, [](Address<Adder> to, Number number) { to.send(number); });
 }
 
-/// A full mailbox refuses; a producer then lets others run, and tries again.
+/// A producer that finds the mailbox full waits until its message is taken.
 inline Result bounded_many_to_one(const Request& request) {
   return run_many_to_one(request, SpawnOptions{.mailbox_bound = 1024},
                          [](Address<Adder> to, Number number) {
-                           while (to.try_send(number) == ::bulkhead::Delivery::kFull) {
-                             this_actor::yield();
-                           }
+                           require(to.send_or_wait(number) == ::bulkhead::Delivery::kQueued,
+                                   "the consumer takes the message");
                          });
 }
 

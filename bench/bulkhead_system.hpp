@@ -1,5 +1,5 @@
-// What Bulkhead's benchmark programs share: a runtime that runs, and an actor through which the main
-// thread learns that the work is done.
+// What Bulkhead's benchmark programs share: a runtime that runs, and an actor through which the
+// main thread learns that the work is done.
 #pragma once
 
 #include <bulkhead/bulkhead.hpp>

@@ -81,8 +81,8 @@ class TimerStarter {
   }
 
  private:
-  /// A thousand timers a turn, not a million: the runtime files new ones between turns, which is part
-  /// of what they cost.
+  /// A thousand timers a turn, not a million: the runtime files new ones between turns, which is
+  /// part of what they cost.
   static void give_way_after(std::uint64_t timer) {
     if (timer % 16 == 15) this_actor::yield();
   }

@@ -3,22 +3,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string_view>
 
 #include "bulkhead/signal.hpp"
 
 namespace bulkhead {
-
-/// A handler that is looked up at run time, for senders that know the message's type only.
-struct HandlerEntry {
-  const void* message_type;  ///< kMessageType<M>
-  const SignalOps* ops;
-};
-
-/// The address of this variable is the identity of message type M.
-template <class M>
-inline constexpr char kMessageType = 0;
 
 struct ActorClass {
   std::size_t size;

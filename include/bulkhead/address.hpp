@@ -57,7 +57,7 @@ template <class M>
 Delivery tell(Pid to, M& message, const SignalOps* ops) {
   const Delivery delivery = try_tell(to, message, ops);
   if (delivery != Delivery::kQueued) [[unlikely]]
-    core::count_refused(to, delivery, type_name<M>());
+    return core::refused(to, delivery, ops);
   return delivery;
 }
 
@@ -66,8 +66,7 @@ template <class R, class M>
                                              Timeout timeout) {
   core::Admission admission = prepare<Question<M>>(to);
   if (admission.signal == nullptr) [[unlikely]] {
-    core::count_refused(to, admission.why, type_name<M>());
-    return std::unexpected(core::ask_error(admission.why));
+    return std::unexpected(core::ask_error(core::refused(to, admission.why, ops)));
   }
   core::ReplyFrame<R> frame;
   {

@@ -48,22 +48,37 @@ struct AskFrame {
   AskError error = AskError::kTimedOut;
 };
 
-/// Opens a wait of the calling actor, or of the calling thread outside.
+/// A wait that was opened: whose, which, and the guest that waits for a thread outside.
+struct OpenWait {
+  Slot* asker;
+  std::uint64_t epoch;
+};
+
+/// Opens a wait of the calling actor; for a thread outside, of a guest. Throws std::runtime_error
+/// when there is no memory to wait with.
+[[nodiscard]] OpenWait open_wait();
+/// Blocks until the frame is decided or time is up.
+void wait_for_reply(OpenWait wait, AskFrame& frame, Timeout timeout);
+/// A thread outside has done with its guest.
+void close_wait(OpenWait wait) noexcept;
+[[nodiscard]] bool is_outside() noexcept;
+
 class AskWait {
  public:
-  /// Throws std::runtime_error when there is no memory to wait with.
-  explicit AskWait(AskFrame& frame);
+  explicit AskWait(AskFrame& frame) : frame_(frame), wait_(open_wait()) {}
   AskWait(const AskWait&) = delete;
   AskWait& operator=(const AskWait&) = delete;
-  ~AskWait();
+  ~AskWait() {
+    if (is_outside()) [[unlikely]]
+      close_wait(wait_);
+  }
 
-  [[nodiscard]] ReplyTo reply_to() const noexcept { return to_; }
-  /// Blocks until the frame is decided or time is up.
-  void wait(Timeout timeout);
+  [[nodiscard]] ReplyTo reply_to() const noexcept { return {wait_.asker, wait_.epoch, &frame_}; }
+  void wait(Timeout timeout) { wait_for_reply(wait_, frame_, timeout); }
 
  private:
-  ReplyTo to_;
-  void* guest_ = nullptr;
+  AskFrame& frame_;
+  OpenWait wait_;
 };
 
 /// Claims the asker's wait; true for the one who may write the frame, and must then wake it.
@@ -104,12 +119,13 @@ struct ReplyFrame<void> : AskFrame {};
 template <class R>
 class Reply {
  public:
-  explicit Reply(core::ReplyTo to) noexcept : to_(to) {}
-  Reply(Reply&& other) noexcept : to_(std::exchange(other.to_, core::ReplyTo{})) {}
+  explicit Reply(const core::ReplyTo& to) noexcept : to_{to.asker, to.epoch, to.frame} {}
+  Reply(Reply&& other) noexcept : Reply(other.to_) { other.to_.asker = nullptr; }
   Reply& operator=(Reply&& other) noexcept {
     if (this != &other) {
       let_go();
-      to_ = std::exchange(other.to_, core::ReplyTo{});
+      to_ = other.to_;
+      other.to_.asker = nullptr;
     }
     return *this;
   }
@@ -120,26 +136,29 @@ class Reply {
   template <class... Args>
     requires std::is_constructible_v<R, Args...>
   bool operator()(Args&&... args) {
-    core::ReplyTo to = std::exchange(to_, core::ReplyTo{});
+    return answer_with([&]() -> R { return R(std::forward<Args>(args)...); });
+  }
+
+  /// Answers with what `make()` returns; all that it leaves is gone before the asker goes on.
+  template <class Make>
+  bool answer_with(Make&& make) {
+    // Part by part: a copy of the whole would wait for stores that have just been made.
+    const core::ReplyTo to{to_.asker, to_.epoch, to_.frame};
+    to_.asker = nullptr;
     if (to.asker == nullptr) return false;
-    // Made before the wait is claimed: if this throws, the ask fails like any other.
-    Guard guard{to};
-    R value(std::forward<Args>(args)...);
-    guard.to.asker = nullptr;
-    if (!core::claim(to)) {
+    auto* frame = static_cast<core::ReplyFrame<R>*>(to.frame);
+    bool claimed = false;
+    {
+      // Made before the wait is claimed: if this throws, the ask fails like any other.
+      Guard guard{to};
+      R value = make();
+      guard.to.asker = nullptr;
+      claimed = core::claim(to);
+      if (claimed) place(to, *frame, value);
+    }
+    if (!claimed) {
       core::count_late_reply(type_name<R>());
       return false;
-    }
-    auto* frame = static_cast<core::ReplyFrame<R>*>(to.frame);
-    if constexpr (std::is_nothrow_move_constructible_v<R>) {
-      new (&frame->value) R(std::move(value));
-    } else {
-      try {
-        new (&frame->value) R(std::move(value));
-      } catch (...) {
-        core::fail_claimed(to, AskError::kDied);
-        throw;
-      }
     }
     frame->outcome = core::AskFrame::Outcome::kAnswered;
     core::wake_asker(to);
@@ -156,6 +175,19 @@ class Reply {
       if (to.asker != nullptr) core::abandon_ask(to);
     }
   };
+
+  static void place(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {
+    if constexpr (std::is_nothrow_move_constructible_v<R>) {
+      new (&frame.value) R(std::move(value));
+    } else {
+      try {
+        new (&frame.value) R(std::move(value));
+      } catch (...) {
+        core::fail_claimed(to, AskError::kDied);
+        throw;
+      }
+    }
+  }
 
   void let_go() noexcept {
     if (to_.asker != nullptr) core::abandon_ask(to_);

@@ -19,7 +19,7 @@ enum class Delivery : std::uint8_t {
 
 /// Why a message was dropped: destroyed, once, without being handled to its end.
 enum class DropCause : std::uint8_t {
-  kUnhandled,      ///< its receiver has no handler for it
+  kUnhandled,      ///< its receiver has no handler for it (never so for typed addresses)
   kGone,           ///< sent or queued to an actor that has ended
   kHandlerFailed,  ///< in hand when its handler failed
   kStopped,        ///< sent to a runtime that is not running

@@ -17,7 +17,7 @@ class Exit {
   enum class Kind : std::uint8_t {
     kNormal,    ///< it stopped by itself, or a callable actor returned
     kShutdown,  ///< its runtime shut down
-    kStopped,   ///< it was asked to stop while it was blocked, and its frames were unwound
+    kStopped,   ///< its frames were unwound while it was blocked, though its runtime went on
     kPanic,     ///< an exception left its handler, or it panicked
   };
 

@@ -97,16 +97,19 @@ Signal* deliver_question(void* actor, Signal* signal) {
   auto& self = *static_cast<A*>(actor);
   auto* question = payload<Question<M>>(signal);
   Reply<Answer<A, M>> reply(question->to);
-  M message(std::move(question->message));
-  question->~Question<M>();
-  core::release_in_hand(signal);
+  const auto take = [&] {
+    M message(std::move(question->message));
+    question->~Question<M>();
+    core::release_in_hand(signal);
+    return message;
+  };
   if constexpr (!Returns<A, M>) {
-    self.receive(std::move(message), std::move(reply));
+    self.receive(take(), std::move(reply));
   } else if constexpr (std::is_void_v<Answer<A, M>>) {
-    self.receive(std::move(message));
+    self.receive(take());
     reply();
   } else {
-    reply(self.receive(std::move(message)));
+    reply.answer_with([&]() -> Answer<A, M> { return self.receive(take()); });
   }
   return nullptr;
 }

@@ -89,6 +89,8 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept;
                                   std::uint64_t second) noexcept;
 /// Any thread: counts a message that was refused, and is being destroyed by its sender.
 void count_refused(Pid to, Delivery why, std::string_view message) noexcept;
+/// The same; returns `why`.
+Delivery refused(Pid to, Delivery why, const SignalOps* ops) noexcept;
 /// In a handler: releases the signal in hand before the handler's end.
 void release_in_hand(Signal* signal) noexcept;
 

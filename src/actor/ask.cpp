@@ -12,37 +12,34 @@ namespace bulkhead {
 
 namespace core {
 
-AskWait::AskWait(AskFrame& frame) {
-  to_.frame = &frame;
-  Core* core = tl_core;
-  if (core != nullptr && core->running != nullptr) {
-    to_.epoch = Core::begin_wait();
-    to_.asker = core->running;
-    return;
+bool is_outside() noexcept {
+  const Core* core = tl_core;
+  return core == nullptr || core->running == nullptr;
+}
+
+OpenWait open_wait() {
+  if (!is_outside()) {
+    const std::uint64_t epoch = Core::begin_wait();
+    return {tl_core->running, epoch};
   }
   Guest& guest = Guest::take();
-  guest_ = &guest;
-  to_.epoch = guest.begin_wait();
-  to_.asker = &guest.slot();
+  return {&guest.slot(), guest.begin_wait()};
 }
 
-AskWait::~AskWait() {
-  if (guest_ != nullptr) Guest::give(*static_cast<Guest*>(guest_));
-}
-
-void AskWait::wait(Timeout timeout) {
-  if (guest_ != nullptr) {
-    static_cast<Guest*>(guest_)->park(to_.epoch, timeout.nanoseconds());
-  } else {
-    Core::park(to_.epoch, timeout.nanoseconds());
-    auto* frame = static_cast<AskFrame*>(to_.frame);
-    // In a destructor while the runtime stops, no wait is waited for.
-    if (frame->outcome == AskFrame::Outcome::kPending &&
-        Core::current()->running->has(Slot::kUnwind)) {
-      frame->error = AskError::kStopped;
-    }
+void wait_for_reply(OpenWait wait, AskFrame& frame, Timeout timeout) {
+  if (is_outside()) {
+    Guest::of(*wait.asker).park(wait.epoch, timeout.nanoseconds());
+    return;
+  }
+  Core::park(wait.epoch, timeout.nanoseconds());
+  // In a destructor while the runtime stops, no wait is waited for.
+  if (frame.outcome == AskFrame::Outcome::kPending &&
+      Core::current()->running->has(Slot::kUnwind)) {
+    frame.error = AskError::kStopped;
   }
 }
+
+void close_wait(OpenWait wait) noexcept { Guest::give(Guest::of(*wait.asker)); }
 
 bool claim(const ReplyTo& to) noexcept { return to.asker->wait.claim(to.epoch); }
 

@@ -72,7 +72,7 @@ Slot& take_slot_for(Domain& domain, const Core* core) {
     domain.reclaim_slots();
     granted = domain.grant_slots(1);
   }
-  Slot* slot = granted == 1 ? Slab::process().take(1) : nullptr;
+  Slot* slot = granted == 1 ? domain.take_slots(1) : nullptr;
   if (slot == nullptr) refuse_for_lack_of_slots(domain);
   return *slot;
 }
@@ -201,6 +201,8 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
       core->counts.sent.raise();
       core->make_ready(slot);
     }
+    // The constructor may have let the core run, and that may have ended all the others.
+    if (core->domain.load(std::memory_order_relaxed)->ending()) core->end_newcomers();
     return pid;
   }
   Core& home = *elsewhere;

@@ -62,15 +62,10 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
     if (slot.has(Slot::kHasTimeout)) [[unlikely]]
       arm_timeout(slot, me, handled);
   } catch (const Unwind&) {
-    me->core->counts.handled.raise(handled);
-    drop_in_hand(slot, me, DropCause::kGone);
-    finish(slot, me->core->domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown()
-                                                                            : Exit::stopped());
+    end_unwound(slot, me, handled);
     return;
   } catch (...) {
-    me->core->counts.handled.raise(handled);
-    drop_in_hand(slot, me, DropCause::kHandlerFailed);
-    finish(slot, Exit::panic(std::current_exception()));
+    end_failed(slot, me, handled);
     return;
   }
   Core* core = me->core;
@@ -78,7 +73,7 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   core->counts.handled.raise(handled);
   slot.handled += handled;
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
-    finish(slot, Exit::normal());
+    end_normally(slot);
     return;
   }
   core->running = nullptr;
@@ -87,6 +82,22 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   } else {
     core->requeue(slot);
   }
+}
+
+void Core::end_normally(Slot& slot) { finish(slot, Exit::normal()); }
+
+// In their catch blocks.
+[[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  me->core->counts.handled.raise(handled);
+  drop_in_hand(slot, me, DropCause::kGone);
+  const bool ending = me->core->domain.load(std::memory_order_relaxed)->ending();
+  finish(slot, ending ? Exit::shutdown() : Exit::stopped());
+}
+
+[[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  me->core->counts.handled.raise(handled);
+  drop_in_hand(slot, me, DropCause::kHandlerFailed);
+  finish(slot, Exit::panic(std::current_exception()));
 }
 
 // The batch is used up. Long queues are worked off in longer batches, while handlers are quick.

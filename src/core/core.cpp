@@ -25,7 +25,8 @@ constexpr std::size_t kChunksKept = 16;
 constexpr std::uint32_t kFloodChunks = 4;
 constexpr std::uint32_t kFloodChunksElsewhere = 32;
 constexpr machine::Nanoseconds kSlowMessage = 1'000;
-constexpr machine::Nanoseconds kFloodWait = 20'000;
+constexpr machine::Nanoseconds kFloodWait = 200'000;
+constexpr int kFloodRounds = 256;
 constexpr std::size_t kSlotBatch = 256;
 constexpr std::uint32_t kStacksKept = 64;
 
@@ -108,6 +109,7 @@ void Core::turn_over() {
   now_ = machine::now();
   note_cost(now_ - before);
   activations_left_ = kActivationsPerTurn;
+  heard_ = domain.load(std::memory_order_relaxed)->bell();
   if (!arrivals.empty()) take_arrivals();
   timers.advance(now_, [this](Timer& timer) { fire(timer); });
   if (poller.watched() != 0 && now_ - polled_ >= kPollEvery) poll(0);
@@ -137,22 +139,33 @@ void Core::note_cost(machine::Nanoseconds elapsed) noexcept {
   slow_turns_ = slow ? slow_turns_ + 1 : 0;
 }
 
+// Has the running actor filled this core's pool with signals that others have to handle first?
 bool Core::filled_the_pool(std::uint8_t size_class) noexcept {
-  if (running == nullptr || running->has(Slot::kEnding) || dropping_ > 0) return false;
-  if (pool.has_free(size_class) || pool.chunks(size_class) < kFloodChunks) return false;
-  if (!arrivals.empty()) {
-    activations_left_ = 0;  // its receiver may be among them
-    return true;
+  return running != nullptr && !running->has(Slot::kEnding) && dropping_ == 0 &&
+         pool.chunks(size_class) >= kFloodChunks && !pool.has_free(size_class);
+}
+
+// A sender that floods lets its receivers run, so that their memory is used again while it is in
+// the cache and does not grow with the length of the flood. It goes on when some is free; or after
+// many rounds in which none became free, since the receivers may themselves be waiting.
+Core* Core::give_way(std::uint8_t size_class) noexcept {
+  Core* core = current();
+  machine::Nanoseconds waiting_since = 0;
+  for (int round = 0; round < kFloodRounds && core->filled_the_pool(size_class); ++round) {
+    if (!core->arrivals.empty()) core->activations_left_ = 0;  // its receivers may be among them
+    if (!core->ready.empty() || !core->arrivals.empty()) {
+      yield();
+      core = current();
+      continue;
+    }
+    // They are on other cores: wait a little for what comes back.
+    if (core->pool.chunks(size_class) < kFloodChunksElsewhere) break;
+    const machine::Nanoseconds time = machine::now();
+    if (waiting_since == 0) waiting_since = time;
+    if (time - waiting_since > kFloodWait) break;
+    for (int i = 0; i < 256 && !core->pool.has_free(size_class); ++i) RealSync::spin_hint();
   }
-  if (!ready.empty()) return true;
-  // Its receivers are elsewhere: wait a little for what they give back.
-  if (pool.chunks(size_class) >= kFloodChunksElsewhere) {
-    const machine::Nanoseconds start = machine::now();
-    do {
-      for (int i = 0; i < 64 && !pool.has_free(size_class); ++i) RealSync::spin_hint();
-    } while (!pool.has_free(size_class) && machine::now() - start < kFloodWait);
-  }
-  return false;
+  return core;
 }
 
 bool Core::poll(machine::Nanoseconds timeout) {
@@ -165,26 +178,41 @@ void Core::take_arrivals() {
   Slot* slot = arrivals.take_all();
   while (slot != nullptr) {
     Slot* next = slot->next_arrival;
-    if (slot->home.load(std::memory_order_acquire) != index) {  // [pair slot.home]
-      // It moved on before this news of it came: the news follows.
-      core_at(slot->home.load(std::memory_order_relaxed))->notify_remote(*slot);
+    BULKHEAD_ASSERT(slot->home.load(std::memory_order_acquire) == index,
+                    "home changes only under the right, which came along");
+    if (slot->turn == Turn::kVacant && !slot->has(Slot::kMoving)) {
+      drop_stragglers(*slot);
     } else if (!wants_over(*slot)) {
       const bool moved_in = slot->has(Slot::kMoving);
-      Signal* signals = slot->inbox.settle();
-      if (moved_in) adopt(*slot);
-      take_in(*slot, signals);
+      if (moved_in && slot->turn == Turn::kVacant) {
+        // Made for an actor whose constructor threw.
+        slot->clear(Slot::kMoving);
+        drop_stragglers(*slot);
+        give_slot(*slot);
+      } else {
+        Signal* signals = slot->inbox.settle();
+        if (moved_in) adopt(*slot);
+        take_in(*slot, signals);
+      }
     }
     slot = next;
+  }
+}
+
+// For a vacant slot: once the right is given up, another core may take the slot.
+void Core::drop_stragglers(Slot& slot) noexcept {
+  const std::uint32_t slot_index = Slab::index_of(slot);
+  Signal* signals = slot.inbox.settle();
+  while (signals != nullptr) {
+    Signal* next = signals->next;
+    drop(signals, Pid(slot_index, signals->generation), DropCause::kGone);
+    signals = next;
   }
 }
 
 // A slot that another core, or an outside thread, has handed over.
 void Core::adopt(Slot& slot) {
   slot.clear(Slot::kMoving);
-  if (slot.turn == Turn::kVacant) {
-    give_slot(slot);
-    return;
-  }
   if (slot.has(Slot::kTimeoutArmed)) timers.start_at(slot.timeout, slot.timeout.due);
   file_timers(slot, *this);
   if (slot.turn == Turn::kReady) {
@@ -192,7 +220,7 @@ void Core::adopt(Slot& slot) {
   } else if (slot.turn == Turn::kIdle && slot.oldest != nullptr) {
     make_ready(slot);
   }
-  if (domain.load(std::memory_order_relaxed)->ending()) unwound_ = false;
+  if (domain.load(std::memory_order_relaxed)->ending()) end_newcomers();
 }
 
 void Core::take_in(Slot& slot, Signal* signals) noexcept {
@@ -299,6 +327,10 @@ void Core::sleep() {
     timeout = due > now_ ? due - now_ : 0;
   }
   if (!arrivals.fall_asleep()) return;
+  if (mine.bell() != heard_) {  // the poll above may have swallowed the wake-up that goes with it
+    arrivals.wake_up();
+    return;
+  }
   mine.core_sleeps();
   if (timeout != 0) counts.slept.raise();
   poll(timeout);
@@ -369,7 +401,8 @@ void release_anywhere(Signal* signal) noexcept {
 Slot* Core::take_slot() noexcept {
   if (free_slots_ == nullptr) {
     const std::size_t granted = domain.load(std::memory_order_relaxed)->grant_slots(kSlotBatch);
-    Slot* chain = granted > 0 ? Slab::process().take(granted) : nullptr;
+    Slot* chain =
+        granted > 0 ? domain.load(std::memory_order_relaxed)->take_slots(granted) : nullptr;
     std::size_t taken = 0;
     while (chain != nullptr) {
       Slot* next = chain->next_free;
@@ -412,7 +445,7 @@ void Core::give_surplus_slots() noexcept {
     chain = slot;
     ++given;
   }
-  Slab::process().give(chain);
+  mine.give_slots(chain);
   mine.return_grant(given);
   if (reclaimed_ != reclaim) {
     reclaimed_ = reclaim;

@@ -110,10 +110,9 @@ class alignas(64) Core {
   static void yield();
   /// Throws Unwind when the running actor is to end and it may be thrown.
   static void check_unwind();
-  /// Has the running actor filled this core's pool with signals that others have to handle first?
-  [[nodiscard]] bool should_give_way(std::uint8_t size_class) noexcept {
-    return pool.dry(size_class) && filled_the_pool(size_class);
-  }
+  /// For a sender that finds the pool dry: lets the receivers of its signals run first, if it is a
+  /// flood. Returns the core to go on on.
+  [[nodiscard]] static Core* give_way(std::uint8_t size_class) noexcept;
 
   // --- owner -------------------------------------------------------------------------------------
 
@@ -148,6 +147,8 @@ class alignas(64) Core {
   /// Ends the wait of an actor parked here whose epoch has been claimed.
   void resume_later(Slot& slot);
   void disarm_timeout(Slot& slot) noexcept;
+  /// The domain is ending, and an actor has come after the others were ended.
+  void end_newcomers() noexcept { unwound_ = false; }
 
   [[nodiscard]] machine::Nanoseconds clock() const noexcept { return now_; }
 
@@ -194,6 +195,7 @@ class alignas(64) Core {
   void turn_over();
   void note_cost(machine::Nanoseconds elapsed) noexcept;
   void take_arrivals();
+  void drop_stragglers(Slot& slot) noexcept;
   void adopt(Slot& slot);
   void give_surplus_slots() noexcept;
   bool filled_the_pool(std::uint8_t size_class) noexcept;
@@ -210,6 +212,9 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
+  static void end_normally(Slot& slot);
+  static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
+  static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);
   static void drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
   static void finish(Slot& slot, const Exit& exit);
@@ -242,6 +247,7 @@ class alignas(64) Core {
   machine::Stack* spare_ = nullptr;  // for the next park, so that it cannot fail
   Slot* first_ = nullptr;            // to go on with on a stack of another size
   machine::Stack thread_stack_;      // stands for the thread's own stack while the loop runs
+  std::uint32_t heard_ = 0;          // the domain's bell, as of the last turn
   machine::Nanoseconds now_ = 0;
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;

@@ -212,6 +212,7 @@ void Domain::report_who_holds_up() const noexcept {
 }
 
 void Domain::wake_all() noexcept {
+  bell_.fetch_add(1, std::memory_order_seq_cst);
   for (std::size_t i = 0; i < all_cores(); ++i) cores_[i]->poller.wake();
 }
 
@@ -225,6 +226,7 @@ void Domain::sweep() noexcept {
     cores_[i]->sweep_memory();
     cores_[i]->poller.close();
   }
+  give_all_slots();
   vacant_solos_.clear();
   for (std::size_t i = core_count_; i < all_cores(); ++i) {
     if (cores_[i]->solo) vacant_solos_.push_back(cores_[i]);
@@ -317,50 +319,13 @@ bool Domain::wait_for_idle(Countdowns countdowns, machine::Nanoseconds timeout) 
 
 void Domain::core_sleeps() noexcept {
   sleepers_.fetch_add(1, std::memory_order_relaxed);
-  settled_outside();
+  tell_watchers();
 }
 
-void Domain::settled_outside() noexcept {
+void Domain::tell_watchers() noexcept {
   RealSync::fence(std::memory_order_seq_cst);
   if (watchers_.load(std::memory_order_relaxed) == 0) return;
   sync::Guard guard(lock_);
-  changed_.notify_all();
-}
-
-// --- slots ---------------------------------------------------------------------------------------
-
-std::size_t Domain::slots_kept() const noexcept {
-  // Near the limit nobody hoards.
-  return granted_.load(std::memory_order_relaxed) > config_.max_actors / 8 * 7 ? 1 : 4096;
-}
-
-std::size_t Domain::grant_slots(std::size_t most) noexcept {
-  std::size_t granted = granted_.load(std::memory_order_relaxed);
-  for (;;) {
-    const std::size_t left = config_.max_actors - std::min(granted, config_.max_actors);
-    const std::size_t share =
-        std::max<std::size_t>(left / (4 * std::max<std::size_t>(all_cores(), 1)), left > 0 ? 1 : 0);
-    const std::size_t slots = std::min(share, most);
-    if (slots == 0) return 0;
-    if (granted_.compare_exchange_weak(granted, granted + slots, std::memory_order_relaxed)) {
-      return slots;
-    }
-  }
-}
-
-void Domain::reclaim_slots() {
-  sync::UniqueGuard guard(lock_);
-  reclaimed_ = 0;
-  reclaim_.fetch_add(1, std::memory_order_relaxed);
-  wake_all();
-  // A core that is busy in a long handler is not waited for.
-  changed_.wait_for(guard, std::chrono::milliseconds(100),
-                    [this] { return reclaimed_ >= all_cores(); });
-}
-
-void Domain::reclaimed() noexcept {
-  sync::Guard guard(lock_);
-  ++reclaimed_;
   changed_.notify_all();
 }
 

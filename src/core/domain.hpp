@@ -18,6 +18,9 @@
 //  D4  Who waits for quiescence announces it, then looks; a core that goes to sleep looks for such
 //      an announcement after its last count. Both put a seq_cst fence between, so one sees the
 //      other. Checked by domain_model.cpp.
+//  D5  A slot that a domain has taken stays with it until it has stopped: so a straggler's signal
+//      is counted as sent and as dropped in the same domain. Who pushes from outside looks at the
+//      slot's home again inside the gate.
 #pragma once
 
 #include <cstddef>
@@ -83,10 +86,15 @@ class Domain {
   void dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept;
   /// Counts and tells a message that a thread outside could not send.
   void refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept;
-  /// To be called after a thread outside has settled something.
-  void settled_outside() noexcept;
 
-  // Slots, so that no more than max_actors live.
+  // Slots, so that no more than max_actors live (domain_slots.cpp). Takes up to `wanted` vacant
+  /// slots, chained by next_free; the caller holds the right of each, and has them granted. Any of
+  /// its cores, and threads inside the gate.
+  [[nodiscard]] Slot* take_slots(std::size_t wanted) noexcept;
+  /// Gives a chain of vacant slots of its cores back.
+  void give_slots(Slot* chain) noexcept;
+  /// Held, no vacant slot is taken.
+  [[nodiscard]] sync::Mutex& slots_lock() noexcept { return slots_lock_; }
   [[nodiscard]] std::size_t grant_slots(std::size_t most) noexcept;
   void return_grant(std::size_t slots) noexcept {
     granted_.fetch_sub(slots, std::memory_order_relaxed);
@@ -120,6 +128,11 @@ class Domain {
     return all_cores_.load(std::memory_order_relaxed) == 1;
   }
   void solo_is_vacant(Core& core) noexcept;
+  /// Changes whenever all cores are to look about. A core that has read it, and looked, and reads
+  /// it again, has missed nothing.
+  [[nodiscard]] std::uint32_t bell() const noexcept {
+    return bell_.load(std::memory_order_seq_cst);
+  }
   void core_sleeps() noexcept;
   void core_wakes() noexcept { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
   [[nodiscard]] bool some_sleep() const noexcept {
@@ -131,12 +144,14 @@ class Domain {
   Domain() = default;
 
   void report_stopped_send(std::string_view message) noexcept;
+  void tell_watchers() noexcept;
   [[nodiscard]] bool quiescent(Countdowns countdowns) const noexcept;
   [[nodiscard]] bool all_ended() const noexcept;
   void run_core(Core& core, std::size_t place);
   void report_who_holds_up() const noexcept;
   void wake_all() noexcept;
   void sweep() noexcept;
+  void give_all_slots() noexcept;
   void start_thread(Core& core, std::size_t place);
   Core& add_core();
   [[nodiscard]] std::size_t all_cores() const noexcept {
@@ -156,6 +171,9 @@ class Domain {
   RealSync::atomic<std::size_t> granted_{0};
   RealSync::atomic<bool> reported_{false};
   RealSync::atomic<std::uint32_t> reclaim_{0};
+  RealSync::atomic<std::uint32_t> bell_{0};
+  sync::Mutex slots_lock_;
+  Slot* free_slots_ = nullptr;  // under slots_lock_
 
   mutable sync::Mutex lock_;  // for what follows, and for who waits
   sync::Condition changed_;

@@ -16,7 +16,7 @@ namespace {
 class TimerSlab {
  public:
   static constexpr std::size_t kMost = std::size_t{1} << 26;
-  static constexpr std::size_t kCommitStep = std::size_t{64} << 10;
+  static constexpr std::size_t kCommitStep = machine::kHugePageBytes;
 
   static TimerSlab& process() {
     static auto* slab = new TimerSlab;
@@ -71,7 +71,9 @@ class TimerSlab {
     if (used_.load(std::memory_order_relaxed) < committed_) return true;
     if (committed_ == kMost) return false;
     try {
-      machine::commit(reinterpret_cast<std::byte*>(base_) + committed_bytes_, kCommitStep);
+      std::byte* begin = reinterpret_cast<std::byte*>(base_) + committed_bytes_;
+      machine::commit(begin, kCommitStep);
+      machine::prefer_huge_pages(begin, kCommitStep);
     } catch (const std::bad_alloc&) {
       return false;
     }

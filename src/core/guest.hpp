@@ -16,6 +16,8 @@ class Guest {
   /// Takes a guest for the calling thread. Throws std::bad_alloc.
   [[nodiscard]] static Guest& take();
   static void give(Guest& guest) noexcept;
+  /// The guest that has this slot.
+  [[nodiscard]] static Guest& of(Slot& slot) noexcept { return *static_cast<Guest*>(slot.state); }
 
   [[nodiscard]] Slot& slot() noexcept { return *slot_; }
   [[nodiscard]] std::uint64_t begin_wait() noexcept { return slot_->wait.begin(); }

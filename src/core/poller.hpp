@@ -11,7 +11,7 @@
 namespace bulkhead::core {
 
 /// What is told of a descriptor's readiness. Its memory is never unmapped while descriptors are
-/// registered anywhere; see net/descriptor.hpp.
+/// registered anywhere; see net/table.hpp.
 struct ReadySink {
   void (*ready)(ReadySink* sink, std::uint32_t events) = nullptr;
 };

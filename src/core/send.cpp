@@ -14,8 +14,10 @@ namespace {
 
 // Takes a place in a bounded mailbox; see give_place_back.
 bool reserve_place(Slot& slot, std::uint32_t bound) noexcept {
-  if (slot.mail.fetch_add(1, std::memory_order_relaxed) < bound) return true;
-  slot.mail.fetch_sub(1, std::memory_order_relaxed);
+  std::uint32_t mail = slot.mail.load(std::memory_order_relaxed);
+  while (mail < bound) {
+    if (slot.mail.compare_exchange_weak(mail, mail + 1, std::memory_order_relaxed)) return true;
+  }
   return false;
 }
 
@@ -47,23 +49,34 @@ Domain* domain_of(const Slot* slot) noexcept {
   return home != nullptr ? home->domain.load(std::memory_order_acquire) : nullptr;
 }
 
-[[gnu::noinline]] void commit_from_outside(Slot& slot, Pid to, Signal* signal) noexcept {
+// Comes inside the gate of the domain that a slot belongs to; null when that does not run. Inside,
+// the slot stays with the domain (domain.hpp, D5).
+Domain* enter_domain_of(const Slot& slot) noexcept {
   Domain* domain = domain_of(&slot);
-  if (domain == nullptr || !domain->gate.enter()) {
-    if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
-    const SignalOps& ops = *signal->ops;
-    ops.destroy(signal, DropCause::kStopped);
-    release_anywhere(signal);
-    if (domain != nullptr) {
-      domain->refused_outside(to, ops.name, DropCause::kStopped);
-    } else {
-      count_stray();
-    }
+  if (domain == nullptr || !domain->gate.enter()) return nullptr;
+  if (domain_of(&slot) == domain) return domain;
+  domain->gate.leave();  // it has stopped since, and its name is another one's now
+  return nullptr;
+}
+
+// Inside the gate of the slot's domain, and leaves it.
+void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
+  domain.outside.sent.fetch_add(1, std::memory_order_release);  // [pair domain.quiescent]
+  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
+  domain.gate.leave();
+}
+
+// For an actor of another domain, which is not inside the gate yet.
+[[gnu::noinline, gnu::cold]] void commit_abroad(Slot& slot, Pid to, Signal* signal) noexcept {
+  if (Domain* domain = enter_domain_of(slot); domain != nullptr) {
+    push_from_outside(*domain, slot, signal);
     return;
   }
-  domain->outside.sent.fetch_add(1, std::memory_order_release);  // [pair domain.quiescent]
-  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
-  domain->gate.leave();
+  if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
+  const SignalOps& ops = *signal->ops;
+  ops.destroy(signal, DropCause::kStopped);
+  release_anywhere(signal);
+  count_refused(to, Delivery::kStopped, ops.name);
 }
 
 // The part of prepare that looks at the receiver and makes the signal.
@@ -92,11 +105,7 @@ bool lives(const Slot* slot, Pid pid) noexcept {
   return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == pid.generation();
 }
 
-// Why a pid cannot be sent to. To a thread outside, nobody lives where the runtime does not run.
-[[gnu::cold]] Delivery why_not(const Core* core, const Slot* slot) noexcept {
-  const Domain* domain = core == nullptr ? domain_of(slot) : nullptr;
-  return domain != nullptr && domain->gate.closed() ? Delivery::kStopped : Delivery::kGone;
-}
+enum class Bound : bool { kIgnored, kKept };
 
 DropCause cause_of(Delivery why) noexcept {
   switch (why) {
@@ -115,22 +124,50 @@ DropCause cause_of(Delivery why) noexcept {
 
 }  // namespace
 
+namespace {
+
+// A thread outside stays inside the gate of the receiver's domain from here to commit or withdraw,
+// so that what it is told here is so.
+[[gnu::noinline, gnu::cold]] Admission prepare_outside(Pid to, std::size_t bytes,
+                                                       Bound bound) noexcept {
+  Slot* slot = to ? Slab::find(to.index()) : nullptr;
+  if (slot == nullptr) return {nullptr, Delivery::kGone};
+  Domain* domain = enter_domain_of(*slot);
+  if (domain == nullptr) {
+    return {nullptr, domain_of(slot) != nullptr ? Delivery::kStopped : Delivery::kGone};
+  }
+  if (!lives(slot, to)) {
+    domain->gate.leave();
+    return {nullptr, Delivery::kGone};
+  }
+  const std::uint32_t most =
+      bound == Bound::kKept ? slot->mail_bound.load(std::memory_order_relaxed) : 0;
+  const Admission admission = admit(nullptr, slot, to, most, bytes, memory::kHeapClass);
+  if (admission.signal == nullptr) domain->gate.leave();
+  return admission;
+}
+
+}  // namespace
+
 Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
   Core* core = tl_core;
-  if (core != nullptr && size_class != memory::kHeapClass && core->should_give_way(size_class))
-      [[unlikely]] {
-    // Let the receivers run, so that the memory is used again while it is in the cache, and does
-    // not grow with the length of a burst.
-    Core::yield();
-    core = Core::current();
-  }
+  if (core == nullptr) [[unlikely]]
+    return prepare_outside(to, bytes, Bound::kKept);
+  if (size_class != memory::kHeapClass && core->pool.dry(size_class)) [[unlikely]]
+    core = Core::give_way(size_class);
   Slot* slot = Slab::find(to.index());
   if (!lives(slot, to)) [[unlikely]]
-    return {nullptr, why_not(core, slot)};
+    return {nullptr, Delivery::kGone};
   return admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
 }
 
 namespace {
+
+// A call in tail position, so that send_words has nothing to save.
+[[gnu::noinline]] Delivery queued_and_ready(Core& core, Slot& slot) {
+  core.make_ready(slot);
+  return Delivery::kQueued;
+}
 
 // What send_words does when anything is out of the ordinary.
 [[gnu::noinline, gnu::cold]] Delivery send_words_slowly(Pid to, const SignalOps* ops,
@@ -152,8 +189,9 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
     return send_words_slowly(to, ops, first, second);
   }
   Slot& slot = Slab::at(to.index());
-  if (slot.generation.load(std::memory_order_relaxed) != to.generation() ||
-      slot.home.load(std::memory_order_acquire) != core->index ||  // [pair slot.home]
+  // Home first: when it is this core, nobody else can end the actor.
+  if (slot.home.load(std::memory_order_acquire) != core->index ||  // [pair slot.home]
+      slot.generation.load(std::memory_order_relaxed) != to.generation() ||
       slot.mail_bound.load(std::memory_order_relaxed) != 0 || slot.inbox.has_mail()) [[unlikely]] {
     return send_words_slowly(to, ops, first, second);
   }
@@ -166,13 +204,14 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
   write_words(signal, first, second);
   core->counts.sent.raise();
   slot.append(signal);
-  if (slot.turn == Turn::kIdle) core->make_ready(slot);
+  if (slot.turn == Turn::kIdle) return queued_and_ready(*core, slot);
   return Delivery::kQueued;
 }
 
 Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
+  if (tl_core == nullptr) return prepare_outside(to, bytes, Bound::kIgnored);
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) return {nullptr, why_not(tl_core, slot)};
+  if (!lives(slot, to)) return {nullptr, Delivery::kGone};
   return admit(tl_core, slot, to, 0, bytes, size_class);
 }
 
@@ -202,11 +241,17 @@ void count_refused(Pid to, Delivery why, std::string_view message) noexcept {
     return;
   }
   // A thread outside: the runtime that the receiver lived in counts.
-  if (Domain* domain = domain_of(Slab::find(to.index())); domain != nullptr) {
+  Domain* domain = to ? domain_of(Slab::find(to.index())) : nullptr;
+  if (domain != nullptr) {
     domain->refused_outside(to, message, cause);
   } else {
     count_stray();
   }
+}
+
+Delivery refused(Pid to, Delivery why, const SignalOps* ops) noexcept {
+  count_refused(to, why, ops->name);
+  return why;
 }
 
 void release_in_hand(Signal* signal) noexcept {
@@ -216,7 +261,9 @@ void release_in_hand(Signal* signal) noexcept {
 }
 
 void withdraw(Pid to, Signal* signal) noexcept {
-  if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(to.index()), *signal);
+  Slot& slot = Slab::at(to.index());
+  if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
+  if (tl_core == nullptr) domain_of(&slot)->gate.leave();
   release_anywhere(signal);
 }
 
@@ -225,18 +272,19 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
   Slot& slot = Slab::at(to.index());
   Core* core = tl_core;
   if (core == nullptr) [[unlikely]] {
-    commit_from_outside(slot, to, signal);
+    push_from_outside(*domain_of(&slot), slot, signal);
     return;
   }
   const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
   if (home == core->index) [[likely]] {
     core->counts.sent.raise();
-    if (slot.inbox.has_mail()) [[unlikely]]
-      core->take_in(slot, slot.inbox.take());
+    // First of all: a slot that is vacant here may be somebody else's any moment.
     if (slot.generation.load(std::memory_order_relaxed) != to.generation()) [[unlikely]] {
       core->drop(signal, to, DropCause::kGone);
       return;
     }
+    if (slot.inbox.has_mail()) [[unlikely]]
+      core->take_in(slot, slot.inbox.take());
     slot.append(signal);
     if (slot.turn == Turn::kIdle) core->make_ready(slot);
     return;
@@ -249,7 +297,7 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
   }
   if (core_at(home)->domain.load(std::memory_order_relaxed) !=
       core->domain.load(std::memory_order_relaxed)) [[unlikely]] {
-    commit_from_outside(slot, to, signal);
+    commit_abroad(slot, to, signal);
     return;
   }
   core->counts.sent.raise();

@@ -28,9 +28,14 @@ Slot* Slab::take(std::size_t wanted) noexcept {
   sync::Guard guard(lock_);
   Slot* chain = nullptr;
   for (; wanted > 0; --wanted) {
-    Slot* slot = take_free();
-    if (slot == nullptr) slot = take_fresh();
-    if (slot == nullptr) break;
+    Slot* slot = free_;
+    if (slot != nullptr) {
+      free_ = slot->next_free;
+      slot->home.store(kNoCore, std::memory_order_release);
+    } else {
+      slot = take_fresh();
+      if (slot == nullptr) break;
+    }
     slot->next_free = chain;
     chain = slot;
   }
@@ -40,18 +45,6 @@ Slot* Slab::take(std::size_t wanted) noexcept {
 Slot* Slab::take_unused() noexcept {
   sync::Guard guard(lock_);
   return take_fresh();
-}
-
-// The first free slot that nobody is pushing into right now.
-Slot* Slab::take_free() noexcept {
-  for (Slot** link = &free_; *link != nullptr; link = &(*link)->next_free) {
-    Slot* slot = *link;
-    if (!slot->inbox.claim_right()) continue;
-    *link = slot->next_free;
-    slot->home.store(kNoCore, std::memory_order_relaxed);  // its last home no longer looks at it
-    return slot;
-  }
-  return nullptr;
 }
 
 Slot* Slab::take_fresh() noexcept {

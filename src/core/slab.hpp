@@ -1,8 +1,8 @@
 // The slab: all slots of the process, in one reserved range of addresses, committed as needed,
 // never moved, never unmapped. So a pid can be looked up by any thread at any time without a lock.
 //
-// Slots are taken and given in batches: from and to a core's own list (core.hpp), or one at a time
-// by outside threads. A slot in the slab's list is vacant and still has its home (slot.hpp, S5).
+// Slots are taken in batches by domains, which keep them until they stop (domain.hpp, D5). The slab
+// holds fresh ones, and those of stopped domains, into which nobody pushes.
 #pragma once
 
 #include <cstddef>
@@ -34,12 +34,14 @@ class Slab {
     return used_.load(std::memory_order_relaxed);
   }
 
-  /// Takes up to `wanted` vacant slots, chained by next_free; the caller holds the right of
-  /// notification of each. Null when the address range is used up or there is no memory.
+  /// Takes up to `wanted` vacant slots without a home, chained by next_free; the caller holds the
+  /// right of notification of each. Null when the address range is used up or there is no memory.
   [[nodiscard]] Slot* take(std::size_t wanted) noexcept;
   /// Takes a slot that was never anybody's, so that no pid can reach it; the same otherwise.
   [[nodiscard]] Slot* take_unused() noexcept;
-  /// Gives a chain of vacant slots back.
+  /// Gives a chain of vacant slots back, with the right of notification of each, when nobody can be
+  /// pushing into them any more. They keep their home, by which a sender is told that the runtime
+  /// of their last actor does not run.
   void give(Slot* chain) noexcept;
 
  private:
@@ -50,7 +52,6 @@ class Slab {
   static RealSync::atomic<std::uint32_t> used_;
 
   sync::Mutex lock_;
-  Slot* take_free() noexcept;
   Slot* take_fresh() noexcept;
 
   Slot* free_ = nullptr;

@@ -14,7 +14,8 @@
 //      will have; no pid carries it before that actor is made. A pid of another generation is dead.
 //      A slot whose generation is spent is never used again.
 //  S5  A vacant slot still has a home, whose core drops what stragglers push into it. Who wants to
-//      use it for another core claims its right of notification first, as for a move.
+//      use it for another core claims its right of notification first, as for a move, and takes its
+//      home away. So the former home's core touches a vacant slot only while it holds the right.
 //
 // Order (A7). Signals from actor S to actor R are handled in the order sent, wherever both are and
 // however they move. S sends either into R's inbox (R's home is not S's core) or, as R's owner,
@@ -53,13 +54,13 @@ inline constexpr std::uint16_t kHeapPool = 0xffff;
 
 /// Where an actor is in its turn. Owner.
 ///
-/// | state   | meaning                                  | next                             |
-/// |---------|------------------------------------------|----------------------------------|
-/// | Vacant  | no actor                                 | Ready (spawn)                    |
-/// | Idle    | waits for messages, its stack given back | Ready (message, timeout), Vacant |
-/// | Ready   | in its core's ready queue, or on its way | Running                          |
-/// | Running | a handler runs                           | Idle, Ready, Parked, Vacant      |
-/// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume), Vacant           |
+/// | state   | meaning                                  | next                                |
+/// |---------|------------------------------------------|-------------------------------------|
+/// | Vacant  | no actor                                 | Ready, Idle (spawn)                 |
+/// | Idle    | waits for messages, its stack given back | Ready (message, timeout)            |
+/// | Ready   | in its core's ready queue, or on its way | Running                             |
+/// | Running | a handler runs                           | Idle, Ready, Parked, Vacant (ended) |
+/// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume)                      |
 enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kParked };
 
 /// What few actors have; made when first needed. Owner.

@@ -30,6 +30,8 @@ void say_who_is_left(const Slot& slot) {
 void Core::end_all_actors() {
   unwound_ = true;
   int named = domain.load(std::memory_order_relaxed)->names_busy() ? 0 : kMostNamed;
+  // So that no vacant slot that had its home here is taken by another core while we look at it.
+  sync::Guard guard(domain.load(std::memory_order_relaxed)->slots_lock());
   const std::uint32_t used = Slab::used();
   for (std::uint32_t i = 0; i < used; ++i) {
     Slot& slot = Slab::at(i);

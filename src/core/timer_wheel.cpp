@@ -59,6 +59,7 @@ Timer* sorted(Timer* chain) noexcept {
 TimerWheel::TimerWheel(machine::Nanoseconds now) noexcept
     : tick_(static_cast<std::uint64_t>(now) >> kTickBits) {
   clear(fresh_);
+  clear(moving_);
   for (auto& level : buckets_) {
     for (List& bucket : level) clear(bucket);
   }
@@ -84,7 +85,7 @@ void TimerWheel::file(Timer& timer) noexcept {
   timer.level = static_cast<std::uint8_t>(level);
   timer.index = static_cast<std::uint8_t>(index);
   link(buckets_[level][index], timer);
-  occupied_[level] |= std::uint64_t{1} << index;
+  set_occupied(level, index);
 }
 
 void TimerWheel::file_fresh(machine::Nanoseconds now) noexcept {
@@ -103,16 +104,20 @@ void TimerWheel::file_fresh(machine::Nanoseconds now) noexcept {
 // lie ahead of the wheel's own position, and before the next bucket of the level above.
 std::uint64_t TimerWheel::next_tick(unsigned& level) const noexcept {
   for (level = 0; level < kLevels; ++level) {
-    const auto shift = level * kGroupBits;
-    if (occupied_[level] == 0) continue;
-    const auto index = static_cast<unsigned>(std::countr_zero(occupied_[level]));
-    const std::uint64_t above = tick_ >> shift & ~std::uint64_t{kBuckets - 1};
-    return (above | index) << shift;
+    for (unsigned word = 0; word < kBuckets / 64; ++word) {
+      if (occupied_[level][word] == 0) continue;
+      const auto shift = level * kGroupBits;
+      const auto index =
+          word * 64 + static_cast<unsigned>(std::countr_zero(occupied_[level][word]));
+      const std::uint64_t above = tick_ >> shift & ~std::uint64_t{kBuckets - 1};
+      return (above | index) << shift;
+    }
   }
   return UINT64_MAX;
 }
 
 machine::Nanoseconds TimerWheel::next_due() const noexcept {
+  if (moving_.next != head_of(moving_)) return 0;
   unsigned level = 0;
   const std::uint64_t tick = next_tick(level);
   if (tick == UINT64_MAX || tick > static_cast<std::uint64_t>(machine::kNever) >> kTickBits) {
@@ -122,10 +127,14 @@ machine::Nanoseconds TimerWheel::next_due() const noexcept {
 }
 
 // Moves the wheel on to the next bucket that is due at `now`. Returns the timers of the first that
-// fire, chained by `previous`, in order; null when nothing more is due.
+// fire, chained by `previous`, in order; null when nothing more is due in this turn.
 Timer* TimerWheel::take_due(machine::Nanoseconds now) noexcept {
   const auto now_tick = static_cast<std::uint64_t>(now) >> kTickBits;
   for (;;) {
+    if (moving_.next != head_of(moving_)) {
+      move_some();
+      if (moving_.next != head_of(moving_)) return nullptr;
+    }
     unsigned level = 0;
     const std::uint64_t tick = next_tick(level);
     if (tick > now_tick) {
@@ -134,36 +143,41 @@ Timer* TimerWheel::take_due(machine::Nanoseconds now) noexcept {
     }
     tick_ = tick;
     if (level == 0) return take_bucket(tick);
-    refile(level, tick);
+    open_bucket(level, tick);
   }
 }
 
-void TimerWheel::refile(unsigned level, std::uint64_t tick) noexcept {
+// The wheel stands on the first tick of a bucket above level 0: its timers are to move down.
+void TimerWheel::open_bucket(unsigned level, std::uint64_t tick) noexcept {
   const auto index = static_cast<unsigned>(tick >> (level * kGroupBits)) & (kBuckets - 1);
   List& bucket = buckets_[level][index];
-  Timer* timer = bucket.next;
-  occupied_[level] &= ~(std::uint64_t{1} << index);
-  // The wheel stands on the bucket's first tick. Timers of that very tick are due at once, and go
-  // to its bucket on level 0; file() would put them one tick later.
-  while (timer != head_of(bucket)) {
-    Timer* next = timer->next;
-    if (tick_of(timer->due) == tick) {
-      timer->level = 0;
-      timer->index = static_cast<std::uint8_t>(tick & (kBuckets - 1));
-      link(buckets_[0][timer->index], *timer);
-      occupied_[0] |= std::uint64_t{1} << timer->index;
-    } else {
-      file(*timer);
-    }
-    timer = next;
-  }
+  clear_occupied(level, index);
+  moving_.next = bucket.next;
+  moving_.previous = bucket.previous;
+  moving_.next->previous = moving_.previous->next = head_of(moving_);
   clear(bucket);
+}
+
+void TimerWheel::move_some() noexcept {
+  for (int i = 0; i < kMovedAtATime && moving_.next != head_of(moving_); ++i) {
+    Timer& timer = *moving_.next;
+    unlink(timer);
+    if (tick_of(timer.due) == tick_) {
+      // Due at the very tick on which the wheel stands; file() would put it one later.
+      timer.level = 0;
+      timer.index = static_cast<std::uint8_t>(tick_ & (kBuckets - 1));
+      link(buckets_[0][timer.index], timer);
+      set_occupied(0, timer.index);
+    } else {
+      file(timer);
+    }
+  }
 }
 
 Timer* TimerWheel::take_bucket(std::uint64_t tick) noexcept {
   const auto index = static_cast<unsigned>(tick) & (kBuckets - 1);
   List& bucket = buckets_[0][index];
-  occupied_[0] &= ~(std::uint64_t{1} << index);
+  clear_occupied(0, index);
   Timer* first = bucket.next;
   for (Timer* timer = first; timer != head_of(bucket);) {
     Timer* next = timer->next;

@@ -2,10 +2,12 @@
 // the clock. Owner only.
 //
 // A tick is 2^16 ns. A timer due at time d sits at tick (d >> 16) + 1, so that it never fires
-// early, and late by at most 66 us and the length of a turn of the core. Level l has 64 buckets of
-// 64^l ticks; a timer sits at the level of the highest group of 6 bits in which its tick differs
-// from the wheel's, and moves down when the wheel reaches its bucket. Timers of one tick fire in
-// the order of their deadlines; of one deadline, in the order started.
+// early, and late by at most 66 us and the length of a turn of the core. Level l has 256 buckets of
+// 256^l ticks; a timer sits at the level of the highest group of 8 bits in which its tick differs
+// from the wheel's, and moves down when the wheel reaches its bucket. A bucket above level 0 is
+// emptied in steps, one a turn, so that a million timers in it do not stop the core; nothing fires
+// meanwhile. Timers of one tick fire in the order of their deadlines; of one deadline, in the order
+// started.
 #pragma once
 
 #include <cstddef>
@@ -41,9 +43,8 @@ class TimerWheel {
     unlink(timer);
     --count_;
     if (timer.fresh) return;
-    List& bucket = buckets_[timer.level][timer.index];
-    if (bucket.next == head_of(bucket))
-      occupied_[timer.level] &= ~(std::uint64_t{1} << timer.index);
+    const List& bucket = buckets_[timer.level][timer.index];
+    if (bucket.next == head_of(bucket)) clear_occupied(timer.level, timer.index);
   }
 
   /// Takes out all timers that are due at `now`, in order of deadline, and calls fire(timer) for
@@ -65,16 +66,18 @@ class TimerWheel {
     }
   }
 
-  /// When advance should be called next, kNever when there is no timer. Not while fresh ones wait.
+  /// When advance should be called next: 0 for at once, kNever when there is no timer. Not while
+  /// fresh ones wait.
   [[nodiscard]] machine::Nanoseconds next_due() const noexcept;
   [[nodiscard]] bool has_fresh() const noexcept { return fresh_.next != head_of(fresh_); }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
  private:
   static constexpr unsigned kTickBits = 16;
-  static constexpr unsigned kLevels = 8;
-  static constexpr unsigned kGroupBits = 6;
+  static constexpr unsigned kLevels = 6;
+  static constexpr unsigned kGroupBits = 8;
   static constexpr unsigned kBuckets = 1u << kGroupBits;
+  static constexpr int kMovedAtATime = 4096;
 
   // The head of a circular list; laid out as the first two members of Timer.
   struct List {
@@ -107,13 +110,21 @@ class TimerWheel {
   void file_fresh(machine::Nanoseconds now) noexcept;
   Timer* take_due(machine::Nanoseconds now) noexcept;
   std::uint64_t next_tick(unsigned& level) const noexcept;
-  void refile(unsigned level, std::uint64_t tick) noexcept;
+  void open_bucket(unsigned level, std::uint64_t tick) noexcept;
+  void move_some() noexcept;
+  void set_occupied(unsigned level, unsigned index) noexcept {
+    occupied_[level][index / 64] |= std::uint64_t{1} << (index % 64);
+  }
+  void clear_occupied(unsigned level, unsigned index) noexcept {
+    occupied_[level][index / 64] &= ~(std::uint64_t{1} << (index % 64));
+  }
   Timer* take_bucket(std::uint64_t tick) noexcept;
 
   std::uint64_t tick_;
   std::size_t count_ = 0;
   List fresh_;
-  std::uint64_t occupied_[kLevels] = {};
+  List moving_;  // of a bucket that the wheel has reached: they are filed anew, some at a time
+  std::uint64_t occupied_[kLevels][kBuckets / 64] = {};
   List buckets_[kLevels][kBuckets];
 };
 

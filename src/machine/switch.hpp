@@ -1,4 +1,4 @@
-// Changing stacks. Three verbs, each written by hand for x86-64 and AArch64 (switch.cpp):
+// Changing stacks. Four verbs, each written by hand for x86-64 and AArch64 (switch.cpp):
 //   bulkhead_switch  leave this stack, to come back later, and go on on another that was left so
 //   bulkhead_enter   leave this stack, to come back later, and start a function on a fresh stack
 //   bulkhead_jump    abandon this stack and go on on one that was left

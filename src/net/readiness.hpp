@@ -113,7 +113,7 @@ class Readiness {
       if (!open_to(word, generation)) return {Access::kClosed, 0};
       if ((word & ready_bits(direction)) == 0) return {Access::kOpen, 0};
       if (word_.compare_exchange_weak(word, word & ~ready_bits(direction),
-                                      std::memory_order_acq_rel, std::memory_order_seq_cst)) {
+                                      std::memory_order_seq_cst, std::memory_order_seq_cst)) {
         return {Access::kOpen, word & ready_bits(direction)};
       }
     }

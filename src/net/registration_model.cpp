@@ -8,13 +8,32 @@
 // Broken copies follow.
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <memory>
 
-#include "net/modelled.hpp"
+#include "explorer.hpp"
+#include "net/readiness.hpp"
 #include "net/registration.hpp"
+#include "sync/parker.hpp"
+#include "sync/wait_word.hpp"
 
 namespace bulkhead::net {
 namespace {
+
+using model::ModelSync;
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+constexpr auto kAcquire = std::memory_order_acquire;
+constexpr auto kSeqCst = std::memory_order_seq_cst;
+
+// Stands for the slots of two actors, and for core::wake and core::park.
+struct ModelActors {
+  sync::WaitWord<ModelSync> words[2];
+  sync::Parker<ModelSync> parkers[2];
+
+  [[nodiscard]] bool claim(Waiter waiter) { return words[waiter.slot].claim(waiter.epoch); }
+  void wake(Waiter waiter) { parkers[waiter.slot].unpark(); }
+};
 
 using Ready = Readiness<ModelSync, ModelActors>;
 
@@ -80,20 +99,27 @@ struct State {
     return added;
   }
 
+  // As Operation::park: waits once.
+  void park(Direction direction) {
+    const auto slot = static_cast<std::uint32_t>(direction);
+    const Waiter waiter{slot, actors.words[slot].begin()};
+    const Look look = readiness.announce(direction, generation, waiter);
+    if (look.ready == 0 || !actors.words[slot].claim(waiter.epoch)) actors.parkers[slot].park();
+    readiness.withdraw(direction, waiter);
+    if (look.ready == 0) static_cast<void>(readiness.look(direction, generation));
+  }
+
   // Waits until the level says so, or the poller refuses.
   void wait(Direction direction, PollerId poller, std::uint64_t wanted) {
-    const auto slot = static_cast<std::uint32_t>(direction);
-    ModelSocket unused;
-    ModelOperation<Ready> operation{readiness, actors, unused, generation, direction, slot};
-    static_cast<void>(operation.enter());
+    static_cast<void>(readiness.enter(direction, generation));
     while ((level.load(kAcquire) & wanted) == 0) {
       if (!watch(direction, poller)) {
         model::check(refused_by(poller), "only its own poller's refusal is an error");
         break;
       }
-      static_cast<void>(operation.park());
+      park(direction);
     }
-    operation.leave();
+    static_cast<void>(readiness.leave(direction, generation, 0));
   }
 };
 

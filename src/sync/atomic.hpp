@@ -88,6 +88,7 @@ struct RealSync {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
               "a futex word must be as the kernel sees it");
+static_assert(sizeof(RealPlain<std::uint32_t>) == sizeof(std::uint32_t), "it must cost nothing");
 
 }  // namespace bulkhead::sync
 

@@ -2,14 +2,14 @@
 #include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <functional>
-#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <vector>
 
-#include "support/door.hpp"
 #include "support/on_cores.hpp"
 
 namespace {
@@ -63,6 +63,22 @@ class Answerer {
 
  private:
   std::vector<Reply<int>> kept_;
+};
+
+// Holds its thread with a message in hand, and then fails.
+class Holding {
+ public:
+  Holding(support::Event* held, const support::Event* go) : held_(held), go_(go) {}
+  void receive(Nothing /*message*/) {
+    held_->set();
+    go_->wait();
+    throw std::runtime_error("failed");
+  }
+  int receive(Add add) { return add.a; }
+
+ private:
+  support::Event* held_;
+  const support::Event* go_;
 };
 
 // Who asks: the tests below hold for each.
@@ -119,6 +135,14 @@ class Ask : public testing::TestWithParam<std::tuple<std::size_t, Asker>> {
     ASSERT_TRUE(done.wait());
   }
 
+  // Waits until the asker's question has been sent.
+  bool asked() {
+    // An asker that is an actor was itself sent its start.
+    const std::uint64_t expected = std::get<1>(GetParam()) == Asker::kOutside ? 1 : 2;
+    return support::eventually([&] { return runtime.stats().sent >= sent_before_ + expected; });
+  }
+  void expect_question() { sent_before_ = runtime.stats().sent; }
+
   // Asks, and expects a failure long before its time is up.
   template <class M>
   void expect_failure(M message, AskError error) {
@@ -133,6 +157,9 @@ class Ask : public testing::TestWithParam<std::tuple<std::size_t, Asker>> {
 
   bulkhead::Runtime runtime;
   Address<Answerer> answerer;
+
+ private:
+  std::uint64_t sent_before_ = 0;
 };
 INSTANTIATE_TEST_SUITE_P(Askers, Ask,
                          testing::Combine(testing::Values<std::size_t>(1, 2, 5),
@@ -200,27 +227,16 @@ TEST_P(Ask, fails_at_once_when_its_reply_is_lost_to_an_exception_that_is_caught)
 
 // A13: the actor ends with the question still in its mailbox.
 TEST_P(Ask, fails_at_once_when_its_message_is_dropped_undelivered) {
+  support::Event held;
   support::Event go;
-  class Holding {
-   public:
-    explicit Holding(const support::Event* go) : go_(go) {}
-    void receive(Nothing /*message*/) {
-      go_->wait();
-      throw std::runtime_error("failed");
-    }
-    int receive(Add add) { return add.a; }
-
-   private:
-    const support::Event* go_;
-  };
   bulkhead::SpawnOptions own;
   own.own_thread = true;  // it holds up nobody
-  const auto holding = runtime.spawn_with<Holding>(own, &go);
+  const auto holding = runtime.spawn_with<Holding>(own, &held, &go);
   holding.send(Nothing{});
+  ASSERT_TRUE(held.wait());
+  expect_question();
   std::thread opener([&] {
-    // The question has been sent when one more message than before is under way.
-    const auto before = runtime.stats().sent;
-    EXPECT_TRUE(support::eventually([&] { return runtime.stats().sent > before; }));
+    EXPECT_TRUE(asked());
     go.set();
   });
   as_asker([&] {
@@ -261,8 +277,9 @@ TEST_P(Ask, with_no_time_at_all_fails_or_is_answered_but_does_not_hang) {
 // A13
 TEST_P(Ask, for_ever_ends_when_the_actor_does) {
   const auto keeper = answerer;
+  expect_question();
   std::thread stopper([&] {
-    EXPECT_TRUE(support::eventually([&] { return runtime.stats().sent > 1; }));
+    EXPECT_TRUE(asked());
     bulkhead::stop(keeper);
   });
   as_asker([this] {
@@ -275,21 +292,15 @@ TEST_P(Ask, for_ever_ends_when_the_actor_does) {
 
 // A13
 TEST_P(Ask, fails_when_the_mailbox_is_full) {
+  support::Event held;
   support::Event go;
-  class Holding {
-   public:
-    explicit Holding(const support::Event* go) : go_(go) {}
-    void receive(Nothing /*message*/) { go_->wait(); }
-    int receive(Add add) { return add.a; }
-
-   private:
-    const support::Event* go_;
-  };
   bulkhead::SpawnOptions options;
   options.own_thread = true;
   options.mailbox_bound = 1;
-  const auto holding = runtime.spawn_with<Holding>(options, &go);
-  while (holding.send(Nothing{}) != bulkhead::Delivery::kFull) std::this_thread::yield();
+  const auto holding = runtime.spawn_with<Holding>(options, &held, &go);
+  holding.send(Nothing{});
+  ASSERT_TRUE(held.wait());
+  EXPECT_EQ(holding.send(Nothing{}), bulkhead::Delivery::kQueued);
   as_asker([&] { EXPECT_EQ(holding.ask(Add{1, 2}).error(), AskError::kFull); });
   go.set();
 }

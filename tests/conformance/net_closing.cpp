@@ -3,10 +3,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <memory>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "net_support.hpp"
@@ -31,48 +28,51 @@ ON_ONE_AND_SEVERAL_CORES(Closing);
 // How long an end may take that waits for nobody.
 constexpr std::chrono::seconds kPromptly{5};
 
+// Sooner or later than the other side, according to the round.
+void dawdle(int round) {
+  for (int i = 0; i < round; ++i) bulkhead::this_actor::yield();
+}
+
 // B19
 TEST_P(Closing, a_listener_closed_by_another_actor_ends_the_accept_that_waits) {
   const support::NoDescriptorIsLeft none_left;
-  auto listener = *Listener::listen(Endpoint::loopback(0));
-  Event done;
-  in_background(0, [&] {
-    const auto error = error_of(listener.accept(kDeadline));
-    EXPECT_EQ(error.kind, ErrorKind::kClosed) << error.text;
-    done.set();
-  });
-  in_background(1, [&] {
-    bulkhead::this_actor::sleep_for(5ms);
-    listener.close();
-    EXPECT_FALSE(listener.is_open());
-  });
-  EXPECT_TRUE(done.wait());
-  wait_for_idle();
-  listener = Listener();
+  for (int round = 0; round < 50; ++round) {
+    auto listener = *Listener::listen(Endpoint::loopback(0));
+    in_background(0, [&] {
+      const auto error = error_of(listener.accept(kDeadline));
+      EXPECT_EQ(error.kind, ErrorKind::kClosed) << error.text;
+    });
+    in_background(1, [&] {
+      dawdle(round);
+      listener.close();
+      EXPECT_FALSE(listener.is_open());
+    });
+    wait_for_idle();
+  }
 }
 
 // B19
 TEST_P(Closing, a_stream_closed_from_a_thread_outside_ends_a_read_and_a_write_that_wait) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
-  const Peer peer = Peer::connect(listener.local().port());
-  Stream stream;
-  in_actor([&] { stream = *listener.accept(kDeadline); });
-  Event read;
-  Event written;
-  in_background(0, [&] {
-    std::byte buffer[16];
-    EXPECT_EQ(error_of(stream.read_some(buffer, kDeadline)).kind, ErrorKind::kClosed);
-    read.set();
-  });
-  in_background(1, [&] {
-    const std::string much(64 << 20, 'x');
-    EXPECT_EQ(error_of(stream.write_all(much, kDeadline)).kind, ErrorKind::kClosed);
-    written.set();
-  });
-  std::this_thread::sleep_for(5ms);
-  stream.close();
-  EXPECT_TRUE(read.wait());
-  EXPECT_TRUE(written.wait());
+  const std::string much(16 << 20, 'x');
+  for (int round = 0; round < 20; ++round) {
+    const Peer peer = Peer::connect(listener.local().port());
+    Stream stream;
+    in_actor([&] { stream = *listener.accept(kDeadline); });
+    Event written_some;
+    in_background(0, [&] {
+      std::byte buffer[16];
+      EXPECT_EQ(error_of(stream.read_some(buffer, kDeadline)).kind, ErrorKind::kClosed);
+    });
+    in_background(1, [&] {
+      EXPECT_TRUE(stream.write_some(std::as_bytes(std::span(much)), kDeadline));
+      written_some.set();
+      EXPECT_EQ(error_of(stream.write_all(much, kDeadline)).kind, ErrorKind::kClosed);
+    });
+    EXPECT_TRUE(written_some.wait());
+    stream.close();
+    wait_for_idle();
+  }
 }
 
 // B19
@@ -169,11 +169,8 @@ struct Waiting {
       static_cast<void>(net::wait_readable(pipe_ends[0], 1h));
     });
   }
-  void wait_until_all_wait(bulkhead::Runtime& runtime) {
-    EXPECT_TRUE(support::eventually([this] { return begun == 10; }));
-    const std::uint64_t slept = runtime.stats().slept;
-    EXPECT_TRUE(support::eventually([&] { return runtime.stats().slept > slept || slept > 0; }));
-    std::this_thread::sleep_for(5ms);
+  [[nodiscard]] bool all_wait() {
+    return support::eventually([this] { return begun == 10; });
   }
 };
 
@@ -185,16 +182,17 @@ TEST_P(Ending, a_runtime_ends_promptly_while_actors_wait_and_leaves_no_descripto
   { bulkhead::Runtime(config()).start(); }
   const std::size_t threads = support::threads();
   const support::NoDescriptorIsLeft none_left;
-  {
+  for (int round = 0; round < 10; ++round) {
     Waiting waiting;
     bulkhead::Runtime runtime(config());
     runtime.start();
     waiting.start(runtime);
-    waiting.wait_until_all_wait(runtime);
+    ASSERT_TRUE(waiting.all_wait());
     const auto start = support::Clock::now();
     runtime.shutdown(0s);
     EXPECT_LT(support::Clock::now() - start, kPromptly);
-    EXPECT_EQ(waiting.returned, 0);  // they were unwound
+    // They were unwound. But to one of them the end of another one's stream may be news.
+    EXPECT_LE(waiting.returned, 1);
     EXPECT_EQ(runtime.stats().actors(), 0u);
   }
   EXPECT_EQ(support::threads(), threads);
@@ -208,8 +206,10 @@ TEST_P(Ending, a_hundred_runtimes_in_a_row_leave_nothing) {
     auto listener = *Listener::listen(Endpoint::loopback(0));
     runtime.start();
     runtime.spawn([&] {
-      auto stream = *listener.accept();
-      EXPECT_EQ(read_text(stream, 2), "hi");
+      {
+        auto stream = *listener.accept();
+        EXPECT_EQ(read_text(stream, 2), "hi");
+      }
       static_cast<void>(listener.accept());
     });
     const Peer peer = Peer::connect(listener.local().port());

@@ -178,22 +178,20 @@ TEST_P(Listeners, without_descriptors_accept_fails_and_shedding_tells_the_peers)
   auto listener = *Listener::listen(Endpoint::loopback(0));
   std::vector<Peer> peers;
   for (int i = 0; i < 3; ++i) peers.push_back(Peer::connect(listener.local().port()));
-  {
+  in_actor([&] {
     const NoDescriptors none;
-    in_actor([&] {
-      for (int i = 0; i < 2; ++i) {
-        const auto error = error_of(listener.accept(kDeadline));
-        EXPECT_EQ(error.kind, ErrorKind::kTooManyFiles) << error.text;
-      }
-      EXPECT_EQ(error_of(Stream::connect(listener.local(), kDeadline)).kind,
-                ErrorKind::kTooManyFiles);
-      EXPECT_EQ(error_of(Listener::listen(Endpoint::loopback(0))).kind, ErrorKind::kTooManyFiles);
-      EXPECT_EQ(*listener.shed(2), 2u);
-      EXPECT_EQ(*listener.shed(), 1u);
-      EXPECT_EQ(*listener.shed(), 0u);
-    });
-    for (const Peer& peer : peers) EXPECT_TRUE(peer.ended());
-  }
+    for (int i = 0; i < 2; ++i) {
+      const auto error = error_of(listener.accept(kDeadline));
+      EXPECT_EQ(error.kind, ErrorKind::kTooManyFiles) << error.text;
+    }
+    EXPECT_EQ(error_of(Stream::connect(listener.local(), kDeadline)).kind,
+              ErrorKind::kTooManyFiles);
+    EXPECT_EQ(error_of(Listener::listen(Endpoint::loopback(0))).kind, ErrorKind::kTooManyFiles);
+    EXPECT_EQ(*listener.shed(2), 2u);
+    EXPECT_EQ(*listener.shed(), 1u);
+    EXPECT_EQ(*listener.shed(), 0u);
+  });
+  for (const Peer& each : peers) EXPECT_TRUE(each.ended());
   const Peer peer = Peer::connect(listener.local().port());
   in_actor([&] { EXPECT_TRUE(listener.accept(kDeadline)); });
 }

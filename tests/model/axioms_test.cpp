@@ -3,9 +3,9 @@
 // each location come, in which order the sequentially consistent operations come), keeps those that
 // the axioms allow, and compares their outcomes with those that the explorer reaches.
 //
-// The axioms are those of [intro.races] and [atomics.order], and one more, which is the limit of the
-// explorer: program order, "reads from" and the order of the sequentially consistent operations have
-// no cycle together. So no load reads from a store that comes later.
+// The axioms are those of [intro.races] and [atomics.order], and one more, which is the limit of
+// the explorer: program order, "reads from" and the order of the sequentially consistent operations
+// have no cycle together. So no load reads from a store that comes later.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 #include "engine.hpp"
 
-#include <bit>
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -11,9 +11,10 @@ namespace bulkhead::model {
 namespace {
 
 constexpr std::size_t kStackBytes = 256 * 1024;
+constexpr std::uint32_t kMostSteps = 60'000;  // what stamps of messages can tell apart
 
 Engine* active_engine = nullptr;
-std::uint64_t runs = 0;  // over all explorations, so that no object of another run is taken for ours
+std::uint64_t runs = 0;  // of all explorations: no object of another run is taken for ours
 
 }  // namespace
 
@@ -41,6 +42,7 @@ Engine::Engine(const Options& options, std::function<void(Run&)> setup)
     : options_(options),
       setup_(std::move(setup)),
       memory_(options.weak ? MemoryMode::kWeak : MemoryMode::kSequential) {
+  options_.max_steps = std::min(options_.max_steps, kMostSteps);
   for (Thread& thread : threads_) thread.engine = this;
 }
 
@@ -107,13 +109,15 @@ Result Engine::explore() {
       if (failure_) break;
       if (redundant_) ++redundant_executions_;
       result.exhausted = !search_.next();
-      if (!search_.fits()) failure_ = {"not deterministic", "the same choices led elsewhere"};
-      if (failure_ || result.exhausted) break;
+      if (!search_.fits()) {
+        result.failure = "not deterministic: the same choices led elsewhere than before";
+        result.exhausted = false;
+      }
+      if (result.exhausted || !result.failure.empty()) break;
     }
     if (failure_) {
-      result.exhausted = false;
       explain(result);
-    } else if (!result.exhausted) {
+    } else if (!result.exhausted && result.failure.empty()) {
       result.failure = "not exhausted: stopped after max_executions";
     }
   }

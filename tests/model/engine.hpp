@@ -18,7 +18,7 @@
 //  S4  An execution in which only sleepers are left is finished without any further choice (a
 //      thread cannot be stopped in the middle: it may own things), and counted as redundant.
 //
-// The tests in explorer_test.cpp compare the outcomes with and without this.
+// reduction_test.cpp compares the outcomes with and without this.
 #pragma once
 
 #include <array>
@@ -79,7 +79,7 @@ class Engine {
  private:
   static constexpr unsigned kNobody = kMaxThreads;
   static constexpr unsigned kIdleTurns = 20;     // turns of a spinning loop with nothing new to see
-  static constexpr unsigned kSilentHints = 1000; // hints without an operation in between
+  static constexpr unsigned kSilentHints = 1000;  // hints without an operation in between
 
   enum class Phase : std::uint8_t { kOff, kSetup, kStart, kRun, kFinally, kEnd };
   enum class State : std::uint8_t { kReady, kAsleep, kDone };

@@ -17,10 +17,11 @@
 // BULKHEAD_MODEL_VERBOSE=1 prints a line for each exploration.
 //
 // What a model must keep to
-//  M1  Whatever decides what a thread does is in atomics or plains of ModelSync. Other variables are
-//      for notes that only `finally` reads: between two operations a thread runs on its own.
-//  M2  A loop that waits calls spin_hint() or futex_wait() in each turn, and a turn changes nothing.
-//      A loop that gives up spinning after a number of turns must have that number set to 0.
+//  M1  Whatever decides what a thread does is in atomics or plains of ModelSync. Other variables
+//      are for notes that only `finally` reads: between operations a thread runs on its own.
+//  M2  A loop that waits calls spin_hint() or futex_wait() in each turn, and a turn changes
+//      nothing. A loop that gives up spinning after a number of turns gets 0 for that number.
+//      A loop that retries a compare-and-swap needs no hint: it fails only by another's store.
 //  M3  The setup makes everything afresh, and the same each time. Nothing depends on addresses.
 //
 // What is covered

@@ -245,7 +245,8 @@ TEST(Endless, a_loop_without_a_hint_is_reported) {
 
 TEST(Spinning, sees_every_value_that_a_loop_can_end_with) {
   std::set<int> seen;
-  const Result r = explore({.preemption_bound = kUnbounded, .weak = true}, [&seen](model::Run& run) {
+  const Options full{.preemption_bound = kUnbounded, .weak = true};
+  const Result r = explore(full, [&seen](model::Run& run) {
     auto flag = std::make_shared<Atomic<int>>(0);
     run.thread("waits", [flag, &seen] {
       int value = 0;
@@ -288,6 +289,27 @@ TEST(DataRace, is_found_whenever_the_hand_over_is_not_ordered) {
     const Result r = explore_hand_over(kRelease, kRelaxed, weak_memory);
     EXPECT_TRUE(r.found("data race: plain memory data is read")) << r.report();
   }
+}
+
+TEST(DataRace, of_a_write_after_a_read_is_found_though_the_read_comes_first) {
+  const auto program = [](std::memory_order done) {
+    return [done](model::Run& run) {
+      struct State {
+        Plain<int> data{0};
+        Atomic<bool> done{false};
+      };
+      auto s = std::make_shared<State>();
+      run.thread("reader", [=] {
+        static_cast<void>(s->data.read());
+        s->done.store(true, done);
+      });
+      run.thread("writer", [=] {
+        if (s->done.load(kAcquire)) s->data.write(1);
+      });
+    };
+  };
+  EXPECT_TRUE(explore({.weak = true}, program(kRelease)).ok());
+  EXPECT_TRUE(explore({.weak = true}, program(kRelaxed)).found("data race"));
 }
 
 TEST(DataRace, is_found_when_an_atomic_is_used_before_anybody_has_handed_it_over) {

@@ -74,6 +74,30 @@ TEST(WatchedMemory, use_after_free_is_found_in_either_order) {
   EXPECT_TRUE(atomic.found("word")) << atomic.report();
 }
 
+TEST(WatchedMemory, the_last_to_let_go_may_free_only_what_the_others_are_known_to_have_left) {
+  struct Shared {
+    Atomic<int> users{2};
+    Atomic<int> used{0};
+  };
+  const auto program = [](std::memory_order letting_go) {
+    return [letting_go](model::Run& run) {
+      auto* shared = make_named<Shared>("shared");
+      for (const char* name : {"a", "b"}) {
+        run.thread(name, [=] {
+          shared->used.store(1, std::memory_order_relaxed);
+          if (shared->users.fetch_sub(1, letting_go) == 1) model::free(shared);
+        });
+      }
+    };
+  };
+  const Result right = explore({.weak = true}, program(std::memory_order_acq_rel));
+  EXPECT_TRUE(right.ok()) << right.report();
+  for (const auto order : {std::memory_order_relaxed, std::memory_order_release}) {
+    const Result wrong = explore({.weak = true}, program(order));
+    EXPECT_TRUE(wrong.found("nothing orders this after its last use")) << wrong.report();
+  }
+}
+
 TEST(WatchedMemory, leaks_and_double_frees_are_found) {
   EXPECT_TRUE(explore({}, [](model::Run& run) {
                 run.thread("a", [] { static_cast<void>(make_named<int>("number", 1)); });
@@ -171,6 +195,17 @@ TEST(Limits, a_model_that_behaves_differently_each_time_is_reported) {
     }
   });
   EXPECT_TRUE(r.found("not deterministic")) << r.report();
+}
+
+TEST(Failure, a_loop_that_waits_when_nobody_is_left_is_reported) {
+  const Result r = explore({}, [](model::Run& run) {
+    auto x = std::make_shared<Atomic<int>>(0);
+    run.thread("t", [] {});
+    run.finally([x] {
+      while (x->load() == 0) ModelSync::spin_hint();
+    });
+  });
+  EXPECT_TRUE(r.found("livelock: main spins")) << r.report();
 }
 
 TEST(Bound, no_preemption_means_that_threads_run_until_they_wait) {

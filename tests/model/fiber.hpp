@@ -45,7 +45,7 @@ class Fiber {
   std::byte* bottom_ = nullptr;
   std::size_t size_ = 0;
   bool started_ = false;
-  // What the C++ runtime knows of exceptions in flight: a model thread may change over in a handler.
+  // What the C++ runtime knows of exceptions in flight: a thread may change over in a handler.
   void* exceptions_[2] = {nullptr, nullptr};
   void* sanitizer_ = nullptr;
 };

@@ -164,6 +164,13 @@ TEST(MessagePassing, needs_both_a_release_and_an_acquire) {
   EXPECT_EQ(sequential(message_passing(kRelaxed, kRelaxed)).count("10"), 0u);
 }
 
+TEST(MessagePassing, fails_by_one_stale_load) {
+  Options options{.preemption_bound = kUnbounded, .weak = true, .stale_bound = 0};
+  EXPECT_EQ(outcomes(message_passing(kRelaxed, kRelaxed), options).count("10"), 0u);
+  options.stale_bound = 1;
+  EXPECT_EQ(outcomes(message_passing(kRelaxed, kRelaxed), options).count("10"), 1u);
+}
+
 TEST(MessagePassing, works_through_fences) {
   const auto program = [](std::memory_order left, std::memory_order right) {
     return Litmus{.threads = {[=](Bench& b) {
@@ -282,7 +289,8 @@ TEST(Coherence, stores_of_two_locations_may_be_ordered_against_each_other) {
 // --- independent reads of independent writes ---
 
 Litmus independent_reads(std::memory_order store, std::memory_order load) {
-  return {.threads = {[=](Bench& b) { b.x.store(1, store); }, [=](Bench& b) { b.y.store(1, store); },
+  return {.threads = {[=](Bench& b) { b.x.store(1, store); },
+                      [=](Bench& b) { b.y.store(1, store); },
                       [=](Bench& b) { b.r[0] = b.x.load(load); b.r[1] = b.y.load(load); },
                       [=](Bench& b) { b.r[2] = b.y.load(load); b.r[3] = b.x.load(load); }},
           .registers = 4};

@@ -1,5 +1,5 @@
-// The modelled operations: each announces itself, waits to be picked, and happens in one of the ways
-// that the memory allows.
+// The modelled operations: each announces itself, waits to be picked, and happens in one of the
+// ways that the memory allows.
 #include <bit>
 
 #include "engine.hpp"
@@ -265,12 +265,11 @@ void Engine::wake(Location& at, int count) {
 }
 
 void Engine::spin_hint() {
-  if (direct()) return;
   Thread& self = threads_[current_];
   if (++self.hints > kSilentHints) {
-    fail("livelock", std::string(self.name) + " spins without looking at any atomic");
+    fail("livelock", std::string(self.name) + " spins for what nobody stores");
   }
-  if (self.reads.empty()) return;
+  if (direct() || self.reads.empty()) return;
   self.same_loop = true;
   for (const Seen& seen : self.reads) {
     if (!in_gate(self, seen.at)) self.same_loop = false;

@@ -35,7 +35,8 @@ void expect_same_outcomes(const Case& c) {
     reduced += with.executions;
     all += without.executions;
   }
-  ::testing::Test::RecordProperty("executions", std::to_string(reduced) + " of " + std::to_string(all));
+  ::testing::Test::RecordProperty("executions",
+                                  std::to_string(reduced) + " of " + std::to_string(all));
 }
 
 constexpr Shape kPair{.threads = 2, .instructions = 7};

@@ -136,7 +136,7 @@ void Engine::put_to_sleep(unsigned index) {
 }
 
 // Could the sleeper's operation go otherwise now that `done` has been done by the current thread,
-// or could `done` have gone otherwise after it? With weak memory, what S3 covers is left to awake().
+// or could `done` have gone otherwise after it? With weak memory, S3 is left to awake().
 bool Engine::bears_on(const Op& done, bool stored, const Thread& sleeper) const {
   const Op& op = sleeper.pending;
   if (sleeper.gated && stored && (in_gate(sleeper, done.at) || op.at == done.at)) return true;
@@ -155,7 +155,8 @@ bool Engine::bears_on(const Op& done, bool stored, const Thread& sleeper) const 
     // To load first and store then is to load a stale value later, unless that is rationed.
     return options_.stale_bound != kUnbounded && same && !stored && may_store(op);
   }
-  return same && done.kind <= OpKind::kWait && op.kind <= OpKind::kWait && (stored || may_store(op));
+  return same && done.kind <= OpKind::kWait && op.kind <= OpKind::kWait &&
+         (stored || may_store(op));
 }
 
 // --- the pick ---

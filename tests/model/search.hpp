@@ -1,5 +1,5 @@
-// Depth-first search without stored states: an execution is the list of the choices taken in it, and
-// the next one is found by changing the last choice that has an alternative left.
+// Depth-first search without stored states: an execution is the list of the choices taken in it,
+// and the next one is found by changing the last choice that has an alternative left.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@ class Search {
   /// To be called before each execution.
   void rewind() noexcept { depth_ = 0; }
 
-  /// One of `alternatives` (2 or more) numbers from 0. False in `fits()` from then on if the program
-  /// under test did not behave as it did before with the same choices.
+  /// One of `alternatives` (2 or more) numbers from 0. If the program under test does not behave as
+  /// it did before with the same choices, fits() is false from then on.
   [[nodiscard]] unsigned choose(unsigned alternatives);
 
   /// Moves on to the next execution. False when there is none.

@@ -1,0 +1,272 @@
+// A TCP echo server, as one would run it: one actor a connection, bounded buffers, an idle deadline, a
+// limit of connections, and an orderly end. What a client sends comes back. A connection whose first
+// byte is X fails, to show that only that connection ends.
+//
+//     echo [--port N] [--connections N] [--idle SECONDS] [--drain SECONDS] [--cores N]
+//
+// Each second it prints what it does. Ctrl-C or SIGTERM: it accepts no more, lets connections finish,
+// closes those that do not, and exits with 0. A second signal ends it at once.
+#include <bulkhead/bulkhead.hpp>
+#include <bulkhead/net.hpp>
+
+#include <sys/resource.h>
+
+#include <CLI/CLI.hpp>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <utility>
+
+namespace net = bulkhead::net;
+using namespace std::chrono_literals;
+
+namespace {
+
+struct Settings {
+  std::uint16_t port = 7777;
+  std::size_t connections = 10'000;
+  std::chrono::duration<double> idle = 60s;
+  std::chrono::duration<double> drain = 5s;
+  std::optional<std::size_t> cores;
+};
+
+struct Counts {
+  std::atomic<std::uint64_t> open{0};
+  std::atomic<std::uint64_t> accepted{0};
+  std::atomic<std::uint64_t> shed{0};
+  std::atomic<std::uint64_t> requests{0};
+};
+
+// One client. It owns its stream, which is closed with it, however it ends.
+class Connection {
+ public:
+  Connection(net::Stream stream, const Settings& settings, Counts& counts)
+      : stream_(std::move(stream)), settings_(settings), counts_(counts) {
+    ++counts_.open;
+  }
+  ~Connection() { --counts_.open; }
+
+  void started() {
+    serve();
+    bulkhead::this_actor::stop();
+  }
+
+ private:
+  // Until the client ends the connection, breaks it off, or is silent for too long.
+  void serve() {
+    std::array<std::byte, 4096> buffer;
+    for (bool first = true;; first = false) {
+      const auto count = stream_.read_some(buffer, settings_.idle);
+      if (!count || *count == 0) return;
+      if (first && buffer[0] == std::byte{'X'}) {
+        throw std::runtime_error("the first byte was X");
+      }
+      if (!stream_.write_all(std::span(buffer).first(*count), settings_.idle)) return;
+      counts_.requests.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
+
+  net::Stream stream_;
+  const Settings& settings_;
+  Counts& counts_;
+};
+
+// Accepts, and makes an actor of each connection, on one core after the other.
+class Acceptor {
+ public:
+  Acceptor(net::Listener& listener, std::size_t cores, const Settings& settings, Counts& counts)
+      : listener_(listener), cores_(cores), settings_(settings), counts_(counts) {}
+
+  void operator()() {
+    for (;;) {
+      auto stream = listener_.accept();
+      if (stream) {
+        take(*std::move(stream));
+      } else if (stream.error().kind == net::ErrorKind::kTooManyFiles) {
+        make_room(stream.error());
+      } else {
+        if (stream.error().kind != net::ErrorKind::kClosed) complain(stream.error());
+        return;
+      }
+    }
+  }
+
+ private:
+  void take(net::Stream stream) {
+    if (counts_.open >= settings_.connections) {
+      ++counts_.shed;  // and closed
+      return;
+    }
+    ++counts_.accepted;
+    bulkhead::SpawnOptions options;
+    options.core = counts_.accepted % cores_;
+    bulkhead::spawn_with<Connection>(options, std::move(stream), settings_, counts_);
+  }
+
+  // Without descriptors nothing can be accepted, and those who knock would wait for long.
+  void make_room(const net::Error& error) {
+    complain(error);
+    if (const auto shed = listener_.shed()) counts_.shed += *shed;
+    bulkhead::this_actor::sleep_for(100ms);
+  }
+
+  static void complain(const net::Error& error) {
+    std::fprintf(stderr, "echo: %s\n", error.text.c_str());
+  }
+
+  net::Listener& listener_;
+  std::size_t cores_;
+  const Settings& settings_;
+  Counts& counts_;
+};
+
+// One line each second.
+class Report {
+ public:
+  Report(const bulkhead::Runtime& runtime, const Counts& counts)
+      : runtime_(runtime), counts_(counts) {}
+
+  void print() {
+    const bulkhead::Stats stats = runtime_.stats();
+    const std::uint64_t requests = counts_.requests.load();
+    std::printf(
+        "connections %llu open, %llu accepted, %llu shed | requests %llu, %llu/s | failures %llu | "
+        "messages %llu, %llu/s\n",
+        number(counts_.open.load()), number(counts_.accepted.load()), number(counts_.shed.load()),
+        number(requests), number(requests - requests_), number(stats.actors_failed),
+        number(stats.handled), number(stats.handled - handled_));
+    std::fflush(stdout);
+    requests_ = requests;
+    handled_ = stats.handled;
+  }
+
+ private:
+  static unsigned long long number(std::uint64_t value) { return value; }
+
+  const bulkhead::Runtime& runtime_;
+  const Counts& counts_;
+  std::uint64_t requests_ = 0;
+  std::uint64_t handled_ = 0;
+};
+
+// SIGINT and SIGTERM are blocked in all threads from before there are any, and waited for here.
+class Signals {
+ public:
+  Signals() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGINT);
+    sigaddset(&set_, SIGTERM);
+    sigprocmask(SIG_BLOCK, &set_, nullptr);
+  }
+  /// Has one come, before a second has passed?
+  [[nodiscard]] bool wait_a_second() const {
+    const timespec second{1, 0};
+    return sigtimedwait(&set_, nullptr, &second) > 0;
+  }
+  /// From now on one more ends the process.
+  void let_through() const { pthread_sigmask(SIG_UNBLOCK, &set_, nullptr); }
+
+ private:
+  sigset_t set_;
+};
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+template <class Condition>
+void wait_until(Condition condition, std::chrono::duration<double> patience) {
+  const auto end = std::chrono::steady_clock::now() + patience;
+  while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(10ms);
+}
+
+int serve(const Settings& settings) {
+  const Signals signals;
+  raise_descriptor_limit();
+  auto listener = net::Listener::listen(net::Endpoint::loopback(settings.port));
+  if (!listener) {
+    const bool taken = listener.error().kind == net::ErrorKind::kAddressInUse;
+    std::fprintf(stderr, "echo: cannot %s.%s\n", listener.error().text.c_str(),
+                 taken ? " Stop the other server, or choose another port with --port N "
+                         "(0 takes a free one)."
+                       : "");
+    return 1;
+  }
+  Counts counts;
+  bulkhead::Config config;
+  config.cores = settings.cores;
+  bulkhead::Runtime runtime(config);
+  runtime.start();
+  runtime.spawn(Acceptor(*listener, runtime.cores(), settings, counts));
+  std::printf("listening on %s, with %zu cores; Ctrl-C ends it\n",
+              to_string(listener->local()).c_str(), runtime.cores());
+  std::fflush(stdout);
+
+  Report report(runtime, counts);
+  while (!signals.wait_a_second()) report.print();
+
+  signals.let_through();
+  listener->close();
+  std::printf("draining: %llu connections have %.1f s to finish; a second signal ends them now\n",
+              static_cast<unsigned long long>(counts.open.load()), settings.drain.count());
+  std::fflush(stdout);
+  wait_until([&] { return counts.open == 0; }, settings.drain);
+  const auto cut = static_cast<unsigned long long>(counts.open.load());
+  runtime.shutdown(0s);
+  report.print();
+  std::printf("ended; %llu connections were still open and have been closed\n", cut);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Settings settings;
+  unsigned port = settings.port;
+  double idle = settings.idle.count();
+  double drain = settings.drain.count();
+  CLI::App app("A TCP echo server on 127.0.0.1, one actor a connection.");
+  app.add_option("-p,--port", port, "TCP port; 0 takes a free one")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 65535));
+  app.add_option("--connections", settings.connections, "More are closed at once")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1'000'000));
+  app.add_option("--idle", idle, "Seconds after which a silent connection is closed")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 1e6));
+  app.add_option("--drain", drain, "Seconds that connections have to finish at the end")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  app.add_option("--cores", settings.cores, "Scheduler threads; default: one a CPU")
+      ->check(CLI::Range(1, 256));
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return std::string("echo: ") + error.what() + "\nRun echo --help for what it understands.\n";
+  });
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  settings.port = static_cast<std::uint16_t>(port);
+  settings.idle = std::chrono::duration<double>(idle);
+  settings.drain = std::chrono::duration<double>(drain);
+  try {
+    return serve(settings);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "echo: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,92 @@
+// A domain's slots: how many may be out, and those that no core keeps.
+#include <algorithm>
+#include <chrono>
+
+#include "base/check.hpp"
+#include "core/domain.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+Slot* Domain::take_slots(std::size_t wanted) noexcept {
+  Slot* chain = nullptr;
+  {
+    sync::Guard guard(slots_lock_);
+    for (Slot** link = &free_slots_; *link != nullptr && wanted > 0;) {
+      Slot* slot = *link;
+      if (!slot->inbox.claim_right()) {  // a straggler's news of it is under way to its home
+        link = &slot->next_free;
+        continue;
+      }
+      slot->home.store(kNoCore, std::memory_order_release);
+      *link = slot->next_free;
+      slot->next_free = chain;
+      chain = slot;
+      --wanted;
+    }
+  }
+  Slot* more = wanted > 0 ? Slab::process().take(wanted) : nullptr;
+  while (more != nullptr) {
+    Slot* next = more->next_free;
+    more->next_free = chain;
+    chain = more;
+    more = next;
+  }
+  return chain;
+}
+
+void Domain::give_slots(Slot* chain) noexcept {
+  sync::Guard guard(slots_lock_);
+  while (chain != nullptr) {
+    Slot* next = chain->next_free;
+    chain->next_free = free_slots_;
+    free_slots_ = chain;
+    chain = next;
+  }
+}
+
+// When no thread runs and nobody is inside the gate.
+void Domain::give_all_slots() noexcept {
+  for (Slot* slot = free_slots_; slot != nullptr; slot = slot->next_free) {
+    BULKHEAD_CHECK(slot->inbox.claim_right(), "nobody pushes into slots of a stopped domain");
+  }
+  Slab::process().give(free_slots_);
+  free_slots_ = nullptr;
+}
+
+std::size_t Domain::slots_kept() const noexcept {
+  // Near the limit nobody hoards.
+  return granted_.load(std::memory_order_relaxed) > config_.max_actors / 8 * 7 ? 1 : 4096;
+}
+
+std::size_t Domain::grant_slots(std::size_t most) noexcept {
+  std::size_t granted = granted_.load(std::memory_order_relaxed);
+  for (;;) {
+    const std::size_t left = config_.max_actors - std::min(granted, config_.max_actors);
+    const std::size_t share =
+        std::max<std::size_t>(left / (4 * std::max<std::size_t>(all_cores(), 1)), left > 0 ? 1 : 0);
+    const std::size_t slots = std::min(share, most);
+    if (slots == 0) return 0;
+    if (granted_.compare_exchange_weak(granted, granted + slots, std::memory_order_relaxed)) {
+      return slots;
+    }
+  }
+}
+
+void Domain::reclaim_slots() {
+  sync::UniqueGuard guard(lock_);
+  reclaimed_ = 0;
+  reclaim_.fetch_add(1, std::memory_order_relaxed);
+  wake_all();
+  // A core that is busy in a long handler is not waited for.
+  changed_.wait_for(guard, std::chrono::milliseconds(100),
+                    [this] { return reclaimed_ >= all_cores(); });
+}
+
+void Domain::reclaimed() noexcept {
+  sync::Guard guard(lock_);
+  ++reclaimed_;
+  changed_.notify_all();
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,80 @@
+// What the models of this folder and of core/ share.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "explorer.hpp"
+
+namespace bulkhead::sync {
+
+using model::ModelSync;
+
+inline constexpr auto kRelaxed = std::memory_order_relaxed;
+inline constexpr auto kAcquire = std::memory_order_acquire;
+inline constexpr auto kRelease = std::memory_order_release;
+inline constexpr auto kAcqRel = std::memory_order_acq_rel;
+inline constexpr auto kSeqCst = std::memory_order_seq_cst;
+
+/// With BULKHEAD_MODEL_DEEP=1 the bounds are larger, and a run takes hours instead of seconds.
+[[nodiscard]] inline bool deep() {
+  const char* word = std::getenv("BULKHEAD_MODEL_DEEP");
+  return word != nullptr && std::string_view(word) == "1";
+}
+
+/// Weak memory, and at most so many preemptions: one more when deep.
+[[nodiscard]] inline model::Options within(unsigned preemptions) {
+  model::Options options{.preemption_bound = preemptions, .weak = true};
+  if (deep()) {
+    options.preemption_bound = preemptions == model::kUnbounded ? preemptions : preemptions + 1;
+    options.max_executions = 5'000'000'000;
+  }
+  return options;
+}
+
+/// Weak memory, and every interleaving there is.
+[[nodiscard]] inline model::Options full() { return within(model::kUnbounded); }
+
+/// A pointer that the explorer watches, for templates that expect a plain one as a link.
+template <class T>
+class WatchedLink {
+ public:
+  WatchedLink& operator=(T* to) {
+    to_.write(to);
+    return *this;
+  }
+  operator T*() const { return to_.read(); }  // NOLINT: stands for a pointer
+
+ private:
+  ModelSync::plain<T*> to_{nullptr};
+};
+
+/// What a core sleeps in: an event counter in the kernel, which keeps a wake until a wait takes it.
+class ModelEvent {
+ public:
+  void wake() {
+    if (word_.exchange(1, kAcqRel) == 0) ModelSync::futex_wake(word_, 1);
+  }
+  /// Owner: returns when there is a wake, and takes it.
+  void wait() {
+    while (!look()) ModelSync::futex_wait(word_, 0);
+  }
+  /// Owner: also returns when time is up.
+  void wait_for_some_time() {
+    if (look()) return;
+    ModelSync::futex_wait_for(word_, 0, 1);
+    static_cast<void>(look());
+  }
+  /// Owner: takes a wake if there is one.
+  bool look() {
+    std::uint32_t one = 1;
+    return word_.compare_exchange_strong(one, 0, kAcqRel, kRelaxed);
+  }
+
+ private:
+  ModelSync::atomic<std::uint32_t> word_{0};
+};
+
+}  // namespace bulkhead::sync

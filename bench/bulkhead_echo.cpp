@@ -1,6 +1,7 @@
 // The leanest TCP echo server on Bulkhead, for comparison with a bare epoll loop (bench/echo): one
 // actor a connection, in plain blocking style. A connection whose first byte is X ends by a panic.
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <array>
@@ -38,8 +39,9 @@ void accept_all(net::Listener& listener, std::size_t cores) {
       if (stream.error().kind != net::ErrorKind::kTooManyFiles || !listener.shed()) return;
       continue;
     }
-    bulkhead::spawn_with({.core = next},
-                         [stream = *std::move(stream)]() mutable { echo(stream); });
+    bulkhead::SpawnOptions options;
+    options.core = next;
+    bulkhead::spawn_with(options, [stream = *std::move(stream)]() mutable { echo(stream); });
   }
 }
 
@@ -71,10 +73,11 @@ int main(int argc, char** argv) {
   std::printf("listening on %s\n", to_string(listener->local()).c_str());
   std::fflush(stdout);
 
-  // The stack holds the buffer of a connection, and what send and receive need below it.
-  bulkhead::Runtime runtime({.cores = cores, .bind_cores = false});
+  bulkhead::Config config;
+  config.cores = cores;
+  config.bind_cores = false;
+  bulkhead::Runtime runtime(config);
   runtime.start();
   runtime.spawn([&] { accept_all(*listener, cores); });
-  static_cast<void>(runtime.wait_for_idle());
-  return 1;
+  for (;;) ::pause();
 }

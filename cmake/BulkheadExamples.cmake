@@ -5,6 +5,17 @@ include_guard(GLOBAL)
 
 add_custom_target(examples)
 
+# Options on command lines, and the client that puts a load on the echo service.
+find_package(CLI11 QUIET CONFIG)
+if(NOT TARGET CLI11::CLI11)
+  message(FATAL_ERROR "CLI11 was not found, which the examples read their options with. Install "
+    "libcli11-dev, or leave the examples out with -DBULKHEAD_EXAMPLES=OFF.")
+endif()
+if(NOT TARGET echo_load)
+  add_subdirectory(${PROJECT_SOURCE_DIR}/bench/echo ${PROJECT_BINARY_DIR}/bench/echo)
+endif()
+add_dependencies(examples echo_load)
+
 function(bulkhead_example_test name)
   if(NOT BULKHEAD_TESTS)
     return()
@@ -19,7 +30,7 @@ bulkhead_glob(example_sources examples "*.cpp")
 bulkhead_glob(example_outputs examples "*.expected")
 foreach(source IN LISTS example_sources)
   cmake_path(GET source STEM name)
-  bulkhead_program(${name} examples SOURCES ${source})
+  bulkhead_program(${name} examples SOURCES ${source} LIBRARIES CLI11::CLI11)
   add_dependencies(examples ${name})
   cmake_path(REPLACE_EXTENSION source expected OUTPUT_VARIABLE expected)
   if(expected IN_LIST example_outputs)

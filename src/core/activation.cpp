@@ -24,7 +24,7 @@ void Core::activate(Slot& slot, machine::Stack* me) {
   slot.turn = Turn::kRunning;
   if (slot.stack != nullptr) core->switch_to(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]] {
-    finish(slot, Exit::shutdown());
+    finish(slot, Exit::shutdown(), {});
     return;
   }
   if (slot.stack_class != me->size_class) [[unlikely]] {
@@ -68,14 +68,14 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
     end_failed(slot, me, handled);
     return;
   }
+  if (slot.has(Slot::kStopAsked)) [[unlikely]] {
+    end_normally(slot, handled);
+    return;
+  }
   Core* core = me->core;
   // Messages are counted when the batch is over: while one is in hand, nothing is idle anyway.
   core->counts.handled.raise(handled);
   slot.handled += handled;
-  if (slot.has(Slot::kStopAsked)) [[unlikely]] {
-    end_normally(slot);
-    return;
-  }
   core->running = nullptr;
   if (slot.oldest == nullptr) [[likely]] {
     slot.turn = Turn::kIdle;
@@ -84,20 +84,20 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   }
 }
 
-void Core::end_normally(Slot& slot) { finish(slot, Exit::normal()); }
+void Core::end_normally(Slot& slot, std::uint32_t handled) {
+  finish(slot, Exit::normal(), {.handled = handled});
+}
 
 // In their catch blocks.
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
-  me->core->counts.handled.raise(handled);
-  drop_in_hand(slot, me, DropCause::kGone);
+  const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
   const bool ending = me->core->domain.load(std::memory_order_relaxed)->ending();
-  finish(slot, ending ? Exit::shutdown() : Exit::stopped());
+  finish(slot, ending ? Exit::shutdown() : Exit::stopped(), {handled, dropped});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
-  me->core->counts.handled.raise(handled);
-  drop_in_hand(slot, me, DropCause::kHandlerFailed);
-  finish(slot, Exit::panic(std::current_exception()));
+  const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
+  finish(slot, Exit::panic(std::current_exception()), {handled, dropped});
 }
 
 // The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
@@ -110,16 +110,19 @@ void Core::requeue(Slot& slot) {
   ready.push_fair(&slot);
 }
 
+// What is counted here is counted by finish instead, when the actor is to end.
 void Core::before_messages(Slot& slot, machine::Stack* me) {
   if (slot.has(Slot::kStartPending)) {
     if (slot.kind->started != nullptr) slot.kind->started(slot.state);
+    if (slot.kind->runs_once) slot.set(Slot::kStopAsked);
+    if (slot.has(Slot::kStopAsked)) return;
     slot.clear(Slot::kStartPending);
     me->core->counts.handled.raise();  // a start counts as a message, sent by spawn
-    if (slot.kind->runs_once) slot.set(Slot::kStopAsked);
   }
   if (slot.has(Slot::kTimeoutDue)) {
     // A message that came first stops the timeout.
     if (slot.oldest == nullptr) slot.kind->on_receive_timeout(slot.state);
+    if (slot.has(Slot::kStopAsked)) return;
     slot.clear(Slot::kTimeoutDue);
     slot.set(Slot::kTimeoutOver);
     me->core->counts.timeouts_ended.raise();
@@ -184,7 +187,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
   try {
     fresh = take_stack(slot.stack_class);
   } catch (const std::exception&) {
-    finish(slot, Exit::panic(std::current_exception()));
+    finish(slot, Exit::panic(std::current_exception()), {});
     return;
   }
   stack = fresh;
@@ -263,36 +266,43 @@ Pid pid_of(const Slot& slot) noexcept {
   return Pid(Slab::index_of(slot), slot.has(Slot::kEnding) ? generation - 1 : generation);
 }
 
-void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
+void Core::discard(Signal* signal, Pid receiver, DropCause cause) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
   const SignalOps& ops = *signal->ops;
   ++dropping_;  // its destructor must not block: we are in the middle of something
   ops.destroy(signal, cause);
   --dropping_;
   release(signal);
+  count_dropped(receiver, ops, cause);
+}
+
+void Core::count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept {
   counts.dropped[static_cast<std::size_t>(cause)].raise();
   domain.load(std::memory_order_relaxed)->dead_letter(receiver, ops.name, cause);
+}
+
+void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
+  discard(signal, receiver, cause);
   counts.dropped_sent.raise();  // last: while it is missing, nothing is idle
 }
 
 // The message that was being handled when its handler failed. It may have been released already,
-// when the handler was given all of it; then it is only counted.
-void Core::drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause) {
+// when the handler was given all of it; then it is only counted. Returns how many were dropped.
+std::uint32_t Core::discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause) {
   const SignalOps* ops = std::exchange(me->in_hand_ops, nullptr);
-  Signal* signal = me->in_hand;
-  if (ops == nullptr) return;
-  Core* core = me->core;
-  if (signal != nullptr) {
-    core->drop(signal, pid_of(slot), cause);
-    return;
+  if (ops == nullptr) return 0;
+  if (me->in_hand != nullptr) {
+    me->core->discard(me->in_hand, pid_of(slot), cause);
+  } else {
+    me->core->count_dropped(pid_of(slot), *ops, cause);
   }
-  core->counts.dropped[static_cast<std::size_t>(cause)].raise();
-  core->domain.load(std::memory_order_relaxed)->dead_letter(pid_of(slot), ops->name, cause);
-  core->counts.dropped_sent.raise();
+  return 1;
 }
 
 // Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
-void Core::finish(Slot& slot, const Exit& exit) {
+// What the actor did in its last activation is counted at the very end, so that nobody finds the
+// runtime idle before.
+void Core::finish(Slot& slot, const Exit& exit, Settled settled) {
   const Pid pid = pid_of(slot);
   slot.set(Slot::kEnding);
   const ActorClass& kind = *slot.kind;
@@ -310,8 +320,8 @@ void Core::finish(Slot& slot, const Exit& exit) {
   }
   if (slot.extras != nullptr) discard_extras(slot, *core);
   if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
-  if (slot.has(Slot::kTimeoutDue)) core->counts.timeouts_ended.raise();
-  if (slot.has(Slot::kStartPending)) core->counts.handled.raise();
+  const std::uint32_t timeouts = slot.has(Slot::kTimeoutDue) ? 1 : 0;
+  if (slot.has(Slot::kStartPending)) ++settled.handled;
   core->running = nullptr;
   slot.turn = Turn::kVacant;
   slot.flags = 0;
@@ -321,6 +331,9 @@ void Core::finish(Slot& slot, const Exit& exit) {
   if (next != 0) core->give_slot(slot);  // a spent slot is never used again
   if (core->solo) domain.solo_is_vacant(*core);
   core->counts.ended.raise();
+  core->counts.timeouts_ended.raise(timeouts);
+  core->counts.dropped_sent.raise(settled.dropped);
+  core->counts.handled.raise(settled.handled);
 }
 
 }  // namespace bulkhead::core

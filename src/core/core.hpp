@@ -212,12 +212,19 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
-  static void end_normally(Slot& slot);
+  static void end_normally(Slot& slot, std::uint32_t handled);
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);
-  static void drop_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
-  static void finish(Slot& slot, const Exit& exit);
+  void discard(Signal* signal, Pid receiver, DropCause cause) noexcept;
+  void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
+  static std::uint32_t discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
+  /// Messages that are yet to be counted.
+  struct Settled {
+    std::uint32_t handled = 0;
+    std::uint32_t dropped = 0;
+  };
+  static void finish(Slot& slot, const Exit& exit, Settled settled);
   void block(Slot& slot, machine::Stack* fresh);
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);

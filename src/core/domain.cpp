@@ -325,6 +325,7 @@ void Domain::core_sleeps() noexcept {
 void Domain::tell_watchers() noexcept {
   RealSync::fence(std::memory_order_seq_cst);
   if (watchers_.load(std::memory_order_relaxed) == 0) return;
+  if (!quiescent(Countdowns::kIgnore) && !all_ended()) return;  // not what any of them waits for
   sync::Guard guard(lock_);
   changed_.notify_all();
 }

@@ -4,6 +4,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -33,13 +34,17 @@ int name_of(int fd, Endpoint& endpoint, int (*get)(int, sockaddr*, socklen_t*)) 
 
 }  // namespace
 
+// The libc's recv and send are points where a thread may be cancelled, which costs them several atomic
+// operations. These two calls are made for each request.
 long receive(int fd, std::span<std::byte> into) noexcept {
-  return again_when_interrupted([&] { return ::recv(fd, into.data(), into.size(), 0); });
+  return again_when_interrupted(
+      [&] { return ::syscall(SYS_recvfrom, fd, into.data(), into.size(), 0, nullptr, nullptr); });
 }
 
 long send(int fd, std::span<const std::byte> from) noexcept {
-  return again_when_interrupted(
-      [&] { return ::send(fd, from.data(), from.size(), MSG_NOSIGNAL); });
+  return again_when_interrupted([&] {
+    return ::syscall(SYS_sendto, fd, from.data(), from.size(), MSG_NOSIGNAL, nullptr, 0);
+  });
 }
 
 int make_socket(Endpoint::Family family) noexcept {

@@ -245,6 +245,7 @@ TEST_P(Ask, fails_at_once_when_its_message_is_dropped_undelivered) {
     EXPECT_EQ(result.error(), AskError::kDied);
   });
   opener.join();
+  ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
 }
 
 // A13
@@ -303,6 +304,7 @@ TEST_P(Ask, fails_when_the_mailbox_is_full) {
   EXPECT_EQ(holding.send(Nothing{}), bulkhead::Delivery::kQueued);
   as_asker([&] { EXPECT_EQ(holding.ask(Add{1, 2}).error(), AskError::kFull); });
   go.set();
+  ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
 }
 
 // A13

@@ -20,7 +20,7 @@ namespace net = bulkhead::net;
 namespace {
 
 void echo(net::Stream& stream) {
-  std::array<std::byte, 16 * 1024> buffer;
+  std::array<std::byte, 2048> buffer;
   bool fresh = true;
   for (;;) {
     const auto count = stream.read_some(buffer);

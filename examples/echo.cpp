@@ -1,11 +1,11 @@
-// A TCP echo server, as one would run it: one actor a connection, bounded buffers, an idle deadline, a
-// limit of connections, and an orderly end. What a client sends comes back. A connection whose first
-// byte is X fails, to show that only that connection ends.
+// A TCP echo server, as one would run it: one actor a connection, bounded buffers, an idle
+// deadline, a limit of connections, and an orderly end. What a client sends comes back. A
+// connection whose first byte is X fails, to show that only that connection ends.
 //
 //     echo [--port N] [--connections N] [--idle SECONDS] [--drain SECONDS] [--cores N]
 //
-// Each second it prints what it does. Ctrl-C or SIGTERM: it accepts no more, lets connections finish,
-// closes those that do not, and exits with 0. A second signal ends it at once.
+// Each second it prints what it does. Ctrl-C or SIGTERM: it accepts no more, lets connections
+// finish, closes those that do not, and exits with 0. A second signal ends it at once.
 #include <bulkhead/bulkhead.hpp>
 #include <bulkhead/net.hpp>
 
@@ -140,10 +140,10 @@ class Report {
     const std::uint64_t requests = counts_.requests.load();
     std::printf(
         "connections %llu open, %llu accepted, %llu shed | requests %llu, %llu/s | failures %llu | "
-        "messages %llu, %llu/s\n",
+        "actors %llu | messages %llu, %llu/s\n",
         number(counts_.open.load()), number(counts_.accepted.load()), number(counts_.shed.load()),
         number(requests), number(requests - requests_), number(stats.actors_failed),
-        number(stats.handled), number(stats.handled - handled_));
+        number(stats.actors()), number(stats.handled), number(stats.handled - handled_));
     std::fflush(stdout);
     requests_ = requests;
     handled_ = stats.handled;
@@ -165,7 +165,8 @@ class Signals {
     sigemptyset(&set_);
     sigaddset(&set_, SIGINT);
     sigaddset(&set_, SIGTERM);
-    sigprocmask(SIG_BLOCK, &set_, nullptr);
+    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
+    for (const int each : {SIGINT, SIGTERM}) std::signal(each, SIG_DFL);  // a shell may ignore them
   }
   /// Has one come, before a second has passed?
   [[nodiscard]] bool wait_a_second() const {

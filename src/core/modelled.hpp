@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string_view>
 #include <vector>
 
 #include "sync/arrivals.hpp"
@@ -41,15 +42,15 @@ enum class Flaw : std::uint8_t {
   kAdoptsThenSettles,    // runs what it has taken over before it has emptied the inbox
   kNotifiesOldHome,      // looks at home before the push: no fault, since the news follows ...
   kNewsGetsLost,         // ... but then it must
-  // Slots that are used again (slot_model.cpp).
-  kIgnoresGeneration,
-  kTouchesAfterSettling,
-  kTakesWithoutRight,
-  kTakesMailOfTheDead,
-  kScansWithoutLock,
-  kDropsWithoutSettling,
-  kResumesWithoutClaim,
-  kResumesOnOldHome
+  // Slots that are used again, and wake-ups (slot_model.cpp).
+  kIgnoresGeneration,     // delivers to the next actor what was sent to the last
+  kTouchesAfterSettling,  // drops stragglers as if the slot were still its own
+  kDropsWithoutSettling,  // keeps the right for ever
+  kTakesWithoutRight,     // takes a vacant slot while news of it is under way
+  kTakesMailOfTheDead,    // a send on the old home empties the inbox before it looks who lives
+  kScansWithoutLock,      // looks at a slot while another core takes it
+  kResumesWithoutClaim,   // a timer does not ask whether it is the first
+  kResumesFromElsewhere   // a waker on another core does the owner's part
 };
 
 enum class ModelTurn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kParked };
@@ -83,7 +84,8 @@ struct ModelSlot {
   struct Owned {
     ModelTurn turn = ModelTurn::kIdle;
     bool moving = false;
-    bool queued = false;  // in a ready queue: for a check
+    bool queued = false;    // in a ready queue: for a check
+    bool on_stack = false;  // is, or was last, blocked in mid-handler
     Move move = Move::kNever;
     std::uint16_t to = kNowhere;
     ModelSignal* oldest = nullptr;
@@ -91,6 +93,7 @@ struct ModelSlot {
     // The actor's state.
     std::uint8_t sent = 0;
     std::uint8_t handled = 0;
+    std::uint8_t waits = 0;
     std::uint8_t last[4] = {};  // number of the last letter of each sender
   };
   ModelSync::plain<Owned> owned;
@@ -98,6 +101,14 @@ struct ModelSlot {
   [[nodiscard]] const Owned& see() const { return owned.read(); }
   [[nodiscard]] Owned& own() { return owned.edit(); }
   void use_link() { ++watched_link.edit(); }
+
+  void name(model::Run& run, std::string_view inbox_name, std::string_view home_name,
+            std::string_view link_name, std::string_view own_name) {
+    run.name(inbox_name, inbox);
+    run.name(home_name, home);
+    run.name(link_name, watched_link);
+    run.name(own_name, owned);
+  }
 
   void append(ModelSignal* signal) {
     signal->next = nullptr;
@@ -128,7 +139,7 @@ class ModelCore {
     std::vector<ModelCore*> cores;
     Handler handler;  // of each letter
     Resumed resumed;  // a parked actor goes on
-    std::function<void(ModelCore&)> dropped;
+    std::function<void(const Letter& letter)> dropped;
   };
 
   ModelCore(World& world, std::uint16_t index) : world_(world), index_(index) {}
@@ -187,7 +198,7 @@ class ModelCore {
         take_in(slot, slot.inbox.take());
       }
       if (slot.generation.load(kRelaxed) != signal.letter.read().generation) {
-        world_.dropped(*this);
+        world_.dropped(signal.letter.read());
         return;
       }
       if (flaw != Flaw::kAppendsWithoutLook && slot.inbox.has_mail()) {
@@ -196,7 +207,7 @@ class ModelCore {
       slot.append(&signal);
       if (slot.see().turn == ModelTurn::kIdle) make_ready(slot);
     } else if (home == kNowhere) {
-      world_.dropped(*this);
+      world_.dropped(signal.letter.read());
     } else {
       push(world_, slot, signal);
     }
@@ -217,9 +228,8 @@ class ModelCore {
         drop_stragglers(*slot);
       } else if (!gathers(*slot)) {
         const bool moved_in = slot->see().moving;
-        if (flaw == Flaw::kAdoptsThenSettles && moved_in) adopt(*slot);
         ModelSignal* signals = slot->inbox.settle();
-        if (flaw != Flaw::kAdoptsThenSettles && moved_in) adopt(*slot);
+        if (moved_in) adopt(*slot);
         take_in(*slot, signals);
         if (flaw == Flaw::kSettlesThenNext) slot->use_link();
       }
@@ -256,11 +266,12 @@ class ModelCore {
     model::check(slot.see().turn == ModelTurn::kReady, "what is in the ready queue is ready");
     slot.own().queued = false;
     slot.own().turn = ModelTurn::kRunning;
-    if (slot.see().oldest == nullptr) {
+    if (slot.see().on_stack) {
+      slot.own().on_stack = false;
       world_.resumed(*this, slot);
-      return true;
+    } else {
+      deliver(slot);
     }
-    deliver(slot);
     return true;
   }
 
@@ -272,6 +283,53 @@ class ModelCore {
     slot.home.store(to.index_, flaw == Flaw::kHomeRelaxed ? kRelaxed : kRelease);
     if (flaw == Flaw::kHomeFirst) slot.own().moving = true;
     to.notify_remote(slot);
+  }
+
+  /// core::wake, on a core: for who has claimed the wait of an actor.
+  void wake(ModelSlot& slot) {
+    if (flaw == Flaw::kResumesFromElsewhere || slot.home.load(kAcquire) == index_) {
+      resume_later(slot);
+    } else {
+      wake_from_outside(world_, slot);
+    }
+  }
+  /// core::wake, elsewhere.
+  static void wake_from_outside(World& world, ModelSlot& slot) {
+    if (slot.inbox.push_remote(&slot.resume) == sync::Pushed::kMustNotify) notify(world, slot);
+  }
+  /// Core::fire, of the timer of a wait.
+  void time_out(ModelSlot& slot, std::uint64_t epoch) {
+    if (slot.wait.claim(epoch) || flaw == Flaw::kResumesWithoutClaim) resume_later(slot);
+  }
+  /// Core::begin_wait and Core::park, of the actor that runs.
+  [[nodiscard]] static std::uint64_t park(ModelSlot& slot) {
+    slot.own().turn = ModelTurn::kParked;
+    slot.own().on_stack = true;
+    return slot.wait.begin();
+  }
+  /// The end of Core::deliver_batch, for an actor that has been resumed and returns.
+  void return_from_handler(ModelSlot& slot) {
+    slot.own().turn = ModelTurn::kIdle;
+    if (slot.see().oldest != nullptr) make_ready(slot);
+  }
+
+  /// Core::finish, up to give_slot, for an actor that is idle.
+  void finish(ModelSlot& slot) {
+    slot.own().turn = ModelTurn::kRunning;
+    slot.generation.store(slot.generation.load(kRelaxed) + 1, kRelease);
+    while (slot.see().oldest != nullptr) world_.dropped(slot.pop()->letter.read());
+    slot.own().turn = ModelTurn::kVacant;
+  }
+  /// Core::take_slot, for one that Domain::take_slots has just taken.
+  void take_over(ModelSlot& slot) {
+    slot.home.store(index_, kRelease);
+    take_in(slot, slot.inbox.settle());
+  }
+  /// Core::end_all_actors, for one slot.
+  void look_at(ModelSlot& slot) {
+    if (slot.home.load(kAcquire) != index_) return;
+    if (slot.see().moving) return;
+    if (slot.see().turn == ModelTurn::kIdle) make_ready(slot);
   }
 
   /// Core::resume_later, for an actor whose wait the caller has claimed.
@@ -291,7 +349,7 @@ class ModelCore {
       } else if (flaw != Flaw::kIgnoresGeneration &&
                  (signals->letter.read().generation != generation ||
                   slot.see().turn == ModelTurn::kVacant)) {
-        world_.dropped(*this);
+        world_.dropped(signals->letter.read());
       } else {
         slot.append(signals);
       }
@@ -317,8 +375,7 @@ class ModelCore {
         flaw == Flaw::kDropsWithoutSettling ? slot.inbox.take() : slot.inbox.settle();
     while (signals != nullptr) {
       ModelSignal* next = signals->next;
-      static_cast<void>(signals->letter.read());
-      world_.dropped(*this);
+      world_.dropped(signals->letter.read());
       signals = next;
     }
   }
@@ -379,6 +436,36 @@ class ModelCore {
   std::vector<ModelSlot*> ready_;
   ModelSlot end_;
   bool ended_ = false;
+};
+
+/// Domain::give_slots and Domain::take_slots.
+template <Flaw flaw>
+class VacantSlots {
+ public:
+  void give(ModelSlot& slot) {
+    lock();
+    slots_.edit().push_back(&slot);
+    unlock();
+  }
+  /// A slot whose right of notification is now the caller's, or none.
+  ModelSlot* take() {
+    ModelSlot* taken = nullptr;
+    lock();
+    std::vector<ModelSlot*>& slots = slots_.edit();
+    if (!slots.empty() && (slots.back()->inbox.claim_right() || flaw == Flaw::kTakesWithoutRight)) {
+      taken = slots.back();
+      taken->home.store(kNowhere, kRelease);
+      slots.pop_back();
+    }
+    unlock();
+    return taken;
+  }
+  void lock() { lock_.lock(); }
+  void unlock() { lock_.unlock(); }
+
+ private:
+  sync::ModelMutex lock_;
+  ModelSync::plain<std::vector<ModelSlot*>> slots_;
 };
 
 }  // namespace bulkhead::core

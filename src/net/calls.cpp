@@ -34,8 +34,8 @@ int name_of(int fd, Endpoint& endpoint, int (*get)(int, sockaddr*, socklen_t*)) 
 
 }  // namespace
 
-// The libc's recv and send are points where a thread may be cancelled, which costs them several atomic
-// operations. These two calls are made for each request.
+// The libc's recv and send are points where a thread may be cancelled, which costs them several
+// atomic operations. These two calls are made for each request.
 long receive(int fd, std::span<std::byte> into) noexcept {
   return again_when_interrupted(
       [&] { return ::syscall(SYS_recvfrom, fd, into.data(), into.size(), 0, nullptr, nullptr); });
@@ -105,7 +105,8 @@ int set(int fd, Option option, int value) noexcept {
       name = IPV6_V6ONLY;
       break;
   }
-  return again_when_interrupted([&] { return ::setsockopt(fd, level, name, &value, sizeof value); });
+  return again_when_interrupted(
+      [&] { return ::setsockopt(fd, level, name, &value, sizeof value); });
 }
 
 int pending_error(int fd) noexcept {

@@ -72,8 +72,9 @@ Result<Endpoint> Endpoint::parse(std::string_view text) {
   if (bracketed) host = host.substr(1, host.size() - 2);
   const auto endpoint = numeric(host, *port);
   if (!endpoint || (endpoint->family() == Family::kV6) != bracketed) {
-    return refuse(text, "that is no numeric address; IPv6 addresses stand in brackets, and names "
-                        "are for net::lookup");
+    return refuse(text,
+                  "that is no numeric address; IPv6 addresses stand in brackets, and names "
+                  "are for net::lookup");
   }
   return *endpoint;
 }

@@ -11,7 +11,8 @@
 namespace bulkhead::net {
 
 /// `what` is the operation with its preposition ("connect to"), `code` an errno. Those that this
-/// library uses for itself: ETIMEDOUT, EBADF (closed here), EBUSY (another actor), ECANCELED (stopped).
+/// library uses for itself: ETIMEDOUT, EBADF (closed here), EBUSY (another actor), ECANCELED
+/// (stopped).
 [[nodiscard]] Error failure(std::string_view what, std::string_view where, int code,
                             std::size_t done = 0);
 [[nodiscard]] Error failure(std::string_view what, const Endpoint& where, int code,

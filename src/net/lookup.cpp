@@ -43,8 +43,8 @@ Error error_of(const LookupRequest& request) {
   if (request.error == EAI_SYSTEM) return failed(request.host, request.system_error);
   const ErrorKind kind = kind_of_lookup(request.error);
   return {kind, 0, 0,
-          std::string(kWhat) + " " + printable(request.host) + ": " +
-              std::string(to_string(kind)) + " (" + gai_strerror(request.error) + ")"};
+          std::string(kWhat) + " " + printable(request.host) + ": " + std::string(to_string(kind)) +
+              " (" + gai_strerror(request.error) + ")"};
 }
 
 bool could_be_a_name(std::string_view host) noexcept {

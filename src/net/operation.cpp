@@ -59,7 +59,8 @@ int Operation::wait(Timeout timeout) {
   }
 }
 
-// Waits once. Whatever ends the wait, a timer, a report, a close or a stop, the word tells afterwards.
+// Waits once. Whatever ends the wait, a timer, a report, a close or a stop, the word tells
+// afterwards.
 int Operation::park(machine::Nanoseconds timeout) {
   if (const int error = entry_->watch(direction_); error != 0) return error;
   std::uint64_t epoch = 0;
@@ -72,9 +73,7 @@ int Operation::park(machine::Nanoseconds timeout) {
   struct Announcement {
     Operation* operation;
     Waiter waiter;
-    ~Announcement() {
-      operation->entry_->readiness.withdraw(operation->direction_, waiter);
-    }
+    ~Announcement() { operation->entry_->readiness.withdraw(operation->direction_, waiter); }
   } announcement{this, {core::Slab::index_of(slot), epoch}};
   const Look look = entry_->readiness.announce(direction_, generation_, announcement.waiter);
   if (look.access == Access::kOpen && look.ready == 0) {

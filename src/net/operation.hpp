@@ -24,9 +24,9 @@ class Operation {
   [[nodiscard]] int refused() const noexcept { return refused_; }
 
   /// Calls call(), which returns a negated errno when it fails, until it returns anything but
-  /// -EAGAIN; waits before when it is not ready, and in between, for at most `timeout` altogether over
-  /// all calls of perform. Returns what the call returned, or why the wait ended: -ETIMEDOUT, -EBADF
-  /// (closed), -ECANCELED (the actor is ending), -ENOMEM, and what epoll_ctl says.
+  /// -EAGAIN; waits before when it is not ready, and in between, for at most `timeout` altogether
+  /// over all calls of perform. Returns what the call returned, or why the wait ended: -ETIMEDOUT,
+  /// -EBADF (closed), -ECANCELED (the actor is ending), -ENOMEM, and what epoll_ctl says.
   template <class Call>
   [[nodiscard]] long perform(Timeout timeout, Call call) {
     if (refused_ != 0) return -refused_;
@@ -43,8 +43,8 @@ class Operation {
     }
   }
 
-  /// The last call has left nothing behind, so the next operation will have to wait; unless the end of
-  /// the stream has been reported (readiness.hpp, R3). Else it would try first.
+  /// The last call has left nothing behind, so the next operation will have to wait; unless the end
+  /// of the stream has been reported (readiness.hpp, R3). Else it would try first.
   void ran_dry() noexcept {
     if ((ready_ & Bits::kEnd) == 0) ready_ = 0;
   }
@@ -60,7 +60,8 @@ class Operation {
 
   Entry* entry_ = nullptr;
   std::uint64_t generation_;
-  std::uint64_t ready_ = 0;  // taken and not spent, or known from the last call; put back at the end
+  std::uint64_t ready_ =
+      0;  // taken and not spent, or known from the last call; put back at the end
   machine::Nanoseconds deadline_ = 0;
   int refused_ = EBADF;
   Direction direction_;

@@ -14,28 +14,29 @@
 // | End     | a read will not run dry any more | report, leave       | enter, look |
 // | Out     | a write may succeed              | open, report, leave | enter, look |
 //
-// Beside it, for each direction, there is one place for the waiter: its slot and the epoch of its wait.
+// Beside it, for each direction, there is one place for the waiter: its slot and the epoch of its
+// wait.
 //
 // Rules
-//  R1  Between enter and leave an actor has its direction to itself, and the descriptor stays open in
-//      the kernel, so that its number is nobody else's; likewise between hold and release. close()
-//      only marks; who finds the descriptor marked and nobody at work on it (one: the closer, or the
-//      last who leaves) closes it, and before that vacates the word.
+//  R1  Between enter and leave an actor has its direction to itself, and the descriptor stays open
+//      in the kernel, so that its number is nobody else's; likewise between hold and release.
+//      close() only marks; who finds the descriptor marked and nobody at work on it (one: the
+//      closer, or the last who leaves) closes it, and before that vacates the word.
 //  R2  Readiness is a hint. It is taken (cleared) before the system call that it is spent on, never
-//      after: what becomes ready from then on sets it again. A call that has run dry (EAGAIN, or fewer
-//      bytes than were asked for) has spent it; any other one puts it back when it leaves.
+//      after: what becomes ready from then on sets it again. A call that has run dry (EAGAIN, or
+//      fewer bytes than were asked for) has spent it; any other one puts it back when it leaves.
 //  R3  A read that brought fewer bytes than asked for leaves nothing behind, except the end of the
 //      stream: for that no new event comes when it was there before. So who took End puts it back.
 //  R4  No readiness is lost: a waiter puts itself in its place and then looks at the word; a report
 //      marks the word and then looks who waits. Both are sequentially consistent, so one sees the
 //      other. [pair readiness.wait]  The same holds for close.
-//  R5  A reporter may be late: the waiter that it has seen has gone, another stands in its place. It
-//      claims only a pair of slot and epoch that belong together: the place holds the slot and the low
-//      bits of the epoch in one word, and the epoch that is read after it must match. If it does not,
-//      a newer waiter has come since, which has looked at the word after the report.
+//  R5  A reporter may be late: the waiter that it has seen has gone, another stands in its place.
+//      It claims only a pair of slot and epoch that belong together: the place holds the slot and
+//      the low bits of the epoch in one word, and the epoch that is read after it must match. If it
+//      does not, a newer waiter has come since, which has looked at the word after the report.
 //  R6  Reports of an earlier owner's events do no harm: see R2.
-//  R7  A number that is opened while the word is Open was closed behind its owner's back. The former
-//      owner is told that it is closed, and the new one goes on.
+//  R7  A number that is opened while the word is Open was closed behind its owner's back. The
+//      former owner is told that it is closed, and the new one goes on.
 // Checked by readiness_model.cpp.
 #pragma once
 
@@ -49,7 +50,7 @@ enum class Direction : std::uint8_t { kRead, kWrite };
 
 enum class Access : std::uint8_t {
   kOpen,
-  kBusy,    // another actor is at work in this direction
+  kBusy,  // another actor is at work in this direction
   kClosed,
 };
 
@@ -100,8 +101,8 @@ class Readiness {
     return begin(operation(direction), ready_bits(direction), generation);
   }
 
-  /// Anybody begins a call that does not wait, and that is of no direction. On kOpen they will release;
-  /// on kBusy somebody else is at one, for a moment.
+  /// Anybody begins a call that does not wait, and that is of no direction. On kOpen they will
+  /// release; on kBusy somebody else is at one, for a moment.
   [[nodiscard]] Access hold(std::uint64_t generation) noexcept {
     return begin(kHeld, 0, generation).access;
   }
@@ -119,9 +120,10 @@ class Readiness {
     }
   }
 
-  /// Within an operation: announces the wait, which has begun, then looks. Only when it finds nothing
-  /// may the caller park; in any case it withdraws.
-  [[nodiscard]] Look announce(Direction direction, std::uint64_t generation, Waiter waiter) noexcept {
+  /// Within an operation: announces the wait, which has begun, then looks. Only when it finds
+  /// nothing may the caller park; in any case it withdraws.
+  [[nodiscard]] Look announce(Direction direction, std::uint64_t generation,
+                              Waiter waiter) noexcept {
     epoch(direction).store(waiter.epoch, std::memory_order_relaxed);
     place(direction).store(packed(waiter), std::memory_order_seq_cst);  // [pair readiness.wait]
     return look(direction, generation);
@@ -130,8 +132,8 @@ class Readiness {
   void withdraw(Direction direction, Waiter waiter) noexcept {
     // A swap, since after R7 another waiter may stand there.
     std::uint64_t mine = packed(waiter);
-    static_cast<void>(place(direction).compare_exchange_strong(
-        mine, 0, std::memory_order_relaxed, std::memory_order_relaxed));
+    static_cast<void>(place(direction).compare_exchange_strong(mine, 0, std::memory_order_relaxed,
+                                                               std::memory_order_relaxed));
   }
 
   /// Ends an operation, and puts readiness back. On kMustClose the caller closes the descriptor.
@@ -240,7 +242,8 @@ class Readiness {
   Word& epoch(Direction direction) noexcept { return epochs_[index(direction)]; }
 
   void wake(Direction direction, Waiters& waiters) noexcept {
-    const std::uint64_t seen = place(direction).load(std::memory_order_seq_cst);  // [pair readiness.wait]
+    const std::uint64_t seen =
+        place(direction).load(std::memory_order_seq_cst);  // [pair readiness.wait]
     if (seen == 0) return;
     // At least as new as the place [pair readiness.wait].
     const std::uint64_t full = epoch(direction).load(std::memory_order_relaxed);

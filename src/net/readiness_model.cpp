@@ -1,8 +1,9 @@
 // The readiness of readiness.hpp under every interleaving, with weak memory.
 //
 //   nothing_is_lost     R2 to R4: bytes, and the end behind them, that come at any time are read
-//   closed_once         R1: a close wakes who waits, and is carried out once, after the last has left
-//   only_their_waits    R5: a late report ends no wait of an actor that has gone on to something else
+//   closed_once         R1: a close wakes who waits, and is carried out once, after the last has
+//   left only_their_waits    R5: a late report ends no wait of an actor that has gone on to
+//   something else
 //
 // Each is followed by broken copies, with one thing wrong, that must be found.
 #include <gtest/gtest.h>
@@ -45,7 +46,9 @@ struct NoSeqCst : ModelSync {
     using Base = ModelSync::atomic<T>;
     using Base::Base;
 
-    [[nodiscard]] T load(std::memory_order order) const { return Base::load(weaker(order, kAcquire)); }
+    [[nodiscard]] T load(std::memory_order order) const {
+      return Base::load(weaker(order, kAcquire));
+    }
     void store(T value, std::memory_order order) {
       Base::store(value, weaker(order, std::memory_order_release));
     }
@@ -82,9 +85,7 @@ struct ModelSocket {
     }
     return at_end ? kEnd : kDry;
   }
-  void close() {
-    model::check(closed.fetch_add(1, kAcqRel) == 0, "it is closed once");
-  }
+  void close() { model::check(closed.fetch_add(1, kAcqRel) == 0, "it is closed once"); }
 };
 
 enum class Done : std::uint8_t { kRead, kEnd, kClosed };
@@ -252,9 +253,9 @@ std::shared_ptr<State<AnyReadiness>> make_state(model::Run& run) {
   return s;
 }
 
-// One poller brings a byte, and another one, which the descriptor has moved to, a byte and the end; the
-// reader, whose buffer has room for two, reads to the end. Its first report may come in one with the
-// end's.
+// One poller brings a byte, and another one, which the descriptor has moved to, a byte and the end;
+// the reader, whose buffer has room for two, reads to the end. Its first report may come in one
+// with the end's.
 template <class AnyReadiness>
 model::Result nothing_is_lost(const model::Options& options) {
   return model::explore(options, [](model::Run& run) {
@@ -295,8 +296,8 @@ model::Result closed_once(const model::Options& options) {
   });
 }
 
-// Two actors read a byte each, one after the other; each byte is reported by another poller. The first
-// actor then waits for something else.
+// Two actors read a byte each, one after the other; each byte is reported by another poller. The
+// first actor then waits for something else.
 template <class AnyReadiness>
 model::Result only_their_waits(const model::Options& options) {
   return model::explore(options, [](model::Run& run) {

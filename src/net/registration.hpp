@@ -1,7 +1,7 @@
-// Where a descriptor is registered: in no poller, or in one. It is registered by who first has to wait
-// for it, with the poller of the core that it waits on, and moved along when it waits on another core
-// later; it is taken out by who closes it. Reader and writer may come at the same time, from
-// different cores.
+// Where a descriptor is registered: in no poller, or in one. It is registered by who first has to
+// wait for it, with the poller of the core that it waits on, and moved along when it waits on
+// another core later; it is taken out by who closes it. Reader and writer may come at the same
+// time, from different cores.
 //
 // | state  | meaning                           | transition                | moved by             |
 // |--------|-----------------------------------|---------------------------|----------------------|
@@ -13,10 +13,11 @@
 //
 // Rules
 //  N1  The claimer alone makes the calls to pollers, and settles.
-//  N2  Who finds Moving goes on to wait: putting a descriptor in reports what it is ready for at that
-//      moment. The claimer that fails reports all readiness, so that who relied on it tries again.
-//  N3  A poller that is gone (its runtime has stopped) is as none: its kernel side has forgotten all.
-//      Pollers are told apart by numbers that are never used twice.
+//  N2  Who finds Moving goes on to wait: putting a descriptor in reports what it is ready for at
+//      that moment. The claimer that fails reports all readiness, so that who relied on it tries
+//      again.
+//  N3  A poller that is gone (its runtime has stopped) is as none: its kernel side has forgotten
+//      all. Pollers are told apart by numbers that are never used twice.
 // Checked by registration_model.cpp.
 #pragma once
 
@@ -34,8 +35,8 @@ struct PollerId {
 };
 
 enum class Claimed : std::uint8_t {
-  kThere,   // it is, or soon will be, in a poller that serves
-  kMine,    // the caller takes it out of `from`, puts it in, and settles
+  kThere,  // it is, or soon will be, in a poller that serves
+  kMine,   // the caller takes it out of `from`, puts it in, and settles
 };
 
 struct Claim {
@@ -67,7 +68,8 @@ class Registration {
 
   /// Who has the descriptor to itself, to close it, or as a new owner: returns where it was.
   [[nodiscard]] PollerId reset() noexcept {
-    const PollerId poller = id(state_.load(std::memory_order_acquire));  // [pair registration.settle]
+    const PollerId poller =
+        id(state_.load(std::memory_order_acquire));  // [pair registration.settle]
     state_.store(kNone, std::memory_order_relaxed);
     return poller;
   }

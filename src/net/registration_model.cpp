@@ -1,7 +1,8 @@
-// The registration of registration.hpp under every interleaving, together with the readiness that it
-// serves and a modelled kernel.
+// The registration of registration.hpp under every interleaving, together with the readiness that
+// it serves and a modelled kernel.
 //
-//   nobody_waits_unregistered   N1, N2: a reader and a writer that have to wait at the same time, on
+//   nobody_waits_unregistered   N1, N2: a reader and a writer that have to wait at the same time,
+//   on
 //       different cores, are woken by what comes later, or told that it cannot be; wherever the
 //       descriptor was registered before, and whichever poller refuses it
 //
@@ -59,8 +60,8 @@ struct State {
   Ready readiness;
   AnyRegistration registration;
   ModelActors actors;
-  ModelSync::atomic<std::uint32_t> at{0};        // the kernel's: serial of the poller, 0: none
-  ModelSync::atomic<std::uint64_t> level{0};     // the kernel's: what it is ready for
+  ModelSync::atomic<std::uint32_t> at{0};     // the kernel's: serial of the poller, 0: none
+  ModelSync::atomic<std::uint64_t> level{0};  // the kernel's: what it is ready for
   std::uint64_t generation = 0;
   Refuses refuses = Refuses::kNobody;
   OnFailure on_failure = OnFailure::kReports;
@@ -167,8 +168,8 @@ TEST(RegistrationModel, whoever_waits_is_registered_somewhere_or_told_that_it_ca
 }
 
 TEST(RegistrationModel, who_is_refused_and_keeps_it_to_himself_is_found) {
-  const auto result = nobody_waits_unregistered<Right>(
-      {}, {kNone, Refuses::kTheFirst, OnFailure::kSaysNothing});
+  const auto result =
+      nobody_waits_unregistered<Right>({}, {kNone, Refuses::kTheFirst, OnFailure::kSaysNothing});
   EXPECT_TRUE(result.found("lost wake-up")) << result.report();
 }
 

@@ -1,16 +1,16 @@
-// The resolver: runs getaddrinfo, which blocks, on threads of its own. There are at most kMostThreads;
-// one is started when there is something to look up and fewer are at work, and each ends when nothing
-// waits any more.
+// The resolver: runs getaddrinfo, which blocks, on threads of its own. There are at most
+// kMostThreads; one is started when there is something to look up and fewer are at work, and each
+// ends when nothing waits any more.
 //
 // Rules
 //  V1  A request is shared by its actor and, from when it is taken from the queue, by a thread. The
-//      thread writes the outcome, then claims the actor's wait. If it wins it says so in `answered`,
-//      and wakes the actor, which reads both only then. If not, nobody reads the outcome, and it goes
-//      with the last who shares the request.
-//  V2  An actor that leaves its wait takes its request out of the queue, if it is still there. So the
-//      queue holds no more than there are actors that wait.
-//  V3  The resolver is never destroyed: a thread may be within getaddrinfo, for long, when the process
-//      ends. The end of the process waits a little for those at work, no longer.
+//      thread writes the outcome, then claims the actor's wait. If it wins it says so in
+//      `answered`, and wakes the actor, which reads both only then. If not, nobody reads the
+//      outcome, and it goes with the last who shares the request.
+//  V2  An actor that leaves its wait takes its request out of the queue, if it is still there. So
+//      the queue holds no more than there are actors that wait.
+//  V3  The resolver is never destroyed: a thread may be within getaddrinfo, for long, when the
+//      process ends. The end of the process waits a little for those at work, no longer.
 #pragma once
 
 #include <chrono>

@@ -128,7 +128,8 @@ Entry& entry_for(int fd) {
 
 Entry& entry_at(int fd) noexcept {
   const auto place = static_cast<unsigned>(fd) >> kChunkBits;
-  return chunks[place].load(std::memory_order_acquire)
+  return chunks[place]
+      .load(std::memory_order_acquire)
       ->entries[static_cast<unsigned>(fd) & (kChunkEntries - 1)];
 }
 

@@ -1,6 +1,6 @@
-// The table of descriptors: what the process knows of each number. Entries are made in chunks when a
-// number of theirs is first used, and stay for ever, so that a poller's event for a descriptor that
-// was closed meanwhile finds its entry, whoever's it is by then.
+// The table of descriptors: what the process knows of each number. Entries are made in chunks when
+// a number of theirs is first used, and stay for ever, so that a poller's event for a descriptor
+// that was closed meanwhile finds its entry, whoever's it is by then.
 #pragma once
 
 #include <cerrno>
@@ -25,8 +25,8 @@ struct alignas(64) Entry : core::ReadySink {
   Registration<sync::RealSync> registration;
   int fd = -1;
 
-  /// Has the calling actor's core tell of the descriptor, if no other core does that serves as well.
-  /// Returns an errno, 0 when done. For who waits in `direction`.
+  /// Has the calling actor's core tell of the descriptor, if no other core does that serves as
+  /// well. Returns an errno, 0 when done. For who waits in `direction`.
   [[nodiscard]] int watch(Direction direction) noexcept;
   /// Closes the descriptor: for who was told that it must.
   void close_now() noexcept;
@@ -40,7 +40,8 @@ static_assert(sizeof(Entry) == 64);
 /// The same for a number that was given to entry_for before.
 [[nodiscard]] Entry& entry_at(int fd) noexcept;
 
-/// Takes over what a system call has returned: a descriptor, or a negated errno, which it passes on.
+/// Takes over what a system call has returned: a descriptor, or a negated errno, which it passes
+/// on.
 [[nodiscard]] std::expected<Descriptor, int> adopted(int result);
 
 /// Keeps a descriptor from being closed during a system call that does not wait. Any thread.

@@ -28,8 +28,8 @@ int look(int fd, const Way& way) noexcept {
   return count < 0 ? count : count == 0 ? -EAGAIN : 0;
 }
 
-// A duplicate of the descriptor is watched, not the descriptor: it is ours alone, so whatever happens
-// to the caller's meanwhile, our number cannot come to mean another file.
+// A duplicate of the descriptor is watched, not the descriptor: it is ours alone, so whatever
+// happens to the caller's meanwhile, our number cannot come to mean another file.
 int wait(int fd, const Way& way, Timeout timeout) {
   const int at_once = look(fd, way);
   if (at_once != -EAGAIN) return at_once;

@@ -77,4 +77,20 @@ class ModelEvent {
   ModelSync::atomic<std::uint32_t> word_{0};
 };
 
+/// A lock.
+class ModelMutex {
+ public:
+  void lock() {
+    std::uint32_t free = 0;
+    while (!word_.compare_exchange_strong(free, 1, kAcquire, kRelaxed)) {
+      free = 0;
+      ModelSync::spin_hint();
+    }
+  }
+  void unlock() { word_.store(0, kRelease); }
+
+ private:
+  ModelSync::atomic<std::uint32_t> word_{0};
+};
+
 }  // namespace bulkhead::sync

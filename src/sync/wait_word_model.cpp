@@ -3,6 +3,7 @@
 //   one_claim_per_wait    W2, W3: of a reply, a stop, and a waiter who runs out of time, one claims the
 //       wait; only that one writes into the waiter's frame; the waiter sees what it wrote and is
 //       resumed once. The epoch may reach the claimers by a way that orders nothing.
+//   no_claim_fails        W2: who is told the epoch by a way that orders, alone, claims it
 //   stale_claims          W2: who still holds the epoch of an earlier wait never claims a later one
 //   a_wait_that_is_ended  a stop that claims whatever is open, in the face of waits that go on
 //
@@ -168,6 +169,29 @@ model::Result one_claim_per_wait(const model::Options& options, Resume how = Res
   });
 }
 
+enum class Telling { kOrders, kOrdersNothing };
+
+// Without a time-out: the only claim must not fail. A claim that reads an old value of the word does.
+template <class Word>
+model::Result no_claim_fails(const model::Options& options, Telling telling) {
+  return model::explore(options, [telling](model::Run& run) {
+    auto s = std::make_shared<Waiter<Word>>();
+    s->name(run);
+    run.thread("waiter", [s, telling] {
+      s->epoch.store(s->begin(), telling == Telling::kOrders ? kRelease : kRelaxed);
+      s->parker.park();
+      s->end(true);
+    });
+    run.thread("replier", [s, telling] {
+      std::uint64_t known = 0;
+      while ((known = s->epoch.load(telling == Telling::kOrders ? kAcquire : kRelaxed)) == 0) {
+        ModelSync::spin_hint();
+      }
+      if (s->word.claim(known)) s->resume(Outcome::kAnswered);
+    });
+  });
+}
+
 // The waiter waits again and again. Of its first wait it runs out of time, or not; the late reply
 // to that one must not end one of the others, which end by time alone.
 template <class Word>
@@ -225,6 +249,14 @@ constexpr model::Options kSequential{.preemption_bound = 2};
 
 TEST(WaitWordModel, a_wait_is_claimed_by_one_who_decides_its_outcome) {
   expect_ok(one_claim_per_wait<Right>(full()));
+}
+
+TEST(WaitWordModel, a_claim_does_not_fail_when_it_is_the_only_one) {
+  expect_ok(no_claim_fails<Right>(full(), Telling::kOrders));
+}
+
+TEST(WaitWordModel, a_claim_that_fails_since_nothing_orders_it_is_found) {
+  expect_found(no_claim_fails<Right>(full(), Telling::kOrdersNothing), "lost wake-up");
 }
 
 TEST(WaitWordModel, two_claims_of_a_wait_are_found) {

@@ -226,8 +226,8 @@ TEST_P(Stacks, of_a_blocked_actor_are_given_back_when_it_ends) {
   const std::size_t mappings = support::mappings();
   const std::size_t resident = support::resident_bytes();
   for (int i = 0; i < 10; ++i) wait_together();
-  EXPECT_LE(support::mappings(), mappings + 20);
-  EXPECT_LE(support::resident_bytes(), resident + (std::size_t{8} << 20));
+  EXPECT_LE(support::mappings(), mappings + 20 * support::kMemoryFactor);
+  EXPECT_LE(support::resident_bytes(), resident + (std::size_t{8} << 20) * support::kMemoryFactor);
 }
 
 // D1: an idle actor with event handlers has no stack.
@@ -257,7 +257,7 @@ TEST_P(Stacks, are_not_kept_by_idle_actors) {
   });
   wait_for_idle();
   const std::size_t each = (support::resident_bytes() - before) / kActors;
-  EXPECT_LE(each, 1024u) << "bytes for each idle actor, its address in the test's list included";
+  EXPECT_LE(each, 1024 * support::kMemoryFactor) << "bytes for each idle actor, its address in the test's list included";
   EXPECT_EQ(made.entries()[0].back().ask(1, support::kDeadline), 2);
 }
 

@@ -10,7 +10,6 @@
 
 #include "support/door.hpp"
 #include "support/live.hpp"
-#include "support/log.hpp"
 #include "support/numbered.hpp"
 #include "support/on_cores.hpp"
 
@@ -36,6 +35,7 @@ class Bounded : public support::Running {
 ON_ONE_AND_SEVERAL_CORES(Bounded);
 
 struct Pass {};
+struct Fail {};
 struct Cargo {
   Live live;
 };
@@ -47,6 +47,7 @@ class Gatherer {
   void receive(Pass /*message*/) {
     EXPECT_TRUE(door_.ask(Door::Pass{}, bulkhead::kForever).has_value());
   }
+  void receive(Fail /*message*/) { throw std::runtime_error("failed"); }
   void receive(Cargo cargo) {
     ++*handled_;
     last_ = cargo.live.value();
@@ -176,7 +177,6 @@ TEST_P(BoundedAndHeld, gives_a_refused_message_back) {
 
 TEST_P(BoundedAndHeld, lets_senders_wait_for_room_in_order) {
   fill();
-  support::Log<int> log;
   std::atomic<int> waiting{0};
   for (std::size_t i = 0; i < 10; ++i) {
     runtime.spawn_with(on_core(i), [this, &waiting, i] {
@@ -222,35 +222,26 @@ TEST_P(BoundedAndHeld, lets_senders_wait_for_a_time) {
 }
 
 TEST_P(BoundedAndHeld, tells_waiting_senders_when_the_actor_ends) {
-  fill();
-  std::atomic<int> told{0};
-  for (std::size_t i = 0; i < 5; ++i) {
-    runtime.spawn_with(on_core(i), [this, &told] {
-      Cargo mine{Live(7)};
-      EXPECT_EQ(gatherer.send_or_wait(mine), Delivery::kGone);
-      EXPECT_EQ(mine.live.value(), 7);
-      ++told;
-    });
-  }
-  ASSERT_TRUE(support::eventually([this] {
-    return runtime.stats().sent >= static_cast<std::uint64_t>(kBound) + 5 + 5;
-  }));
-  // A stop goes in line as well: those who waited before it are let in first, so it must fail instead.
-  class Failing {};
-  bulkhead::stop(gatherer);
-  support::Event late;
-  runtime.spawn([&] {
-    Cargo mine{Live(8)};
-    EXPECT_EQ(gatherer.send_or_wait(mine), Delivery::kGone) << "it waits behind the stop";
-    late.set();
-  });
-  ASSERT_TRUE(support::eventually([this] {
-    return runtime.stats().sent >= static_cast<std::uint64_t>(kBound) + 5 + 5 + 3;
-  }));
+  gatherer.send(Fail{});
+  for (int i = 1; i < kBound; ++i) gatherer.send(Cargo{Live(i)});
+  constexpr int kWaiting = 6;
+  const auto before = runtime.stats().sent;
+  const auto wait = [this] {
+    Cargo mine{Live(7)};
+    EXPECT_EQ(gatherer.send_or_wait(mine), Delivery::kGone);
+    EXPECT_EQ(mine.live.value(), 7) << "it is the sender's still";
+  };
+  for (std::size_t i = 0; i < kWaiting - 1; ++i) runtime.spawn_with(on_core(i), wait);
+  std::thread outside(wait);
+  // Each waits in line; those that are actors were sent their start besides.
+  ASSERT_TRUE(support::eventually(
+      [&] { return runtime.stats().sent == before + 2 * kWaiting - 1; }));
   door.send(Door::Open{});
-  ASSERT_TRUE(late.wait());
-  static_cast<void>(told);
-  runtime.shutdown(0s);
+  outside.join();
+  wait_for_idle();
+  EXPECT_EQ(runtime.stats().actors_failed, 1u);
+  EXPECT_EQ(handled, 0);
+  EXPECT_EQ(Live::alive(), 0);
 }
 
 // Producers that are faster than their consumer, each waiting for room: nothing is lost or overtaken.

@@ -237,10 +237,14 @@ TEST_P(Destructors, may_send_ask_sleep_and_spawn) {
       to.send(support::Numbered{0, 0});
       this_actor::sleep_for(100us);
       EXPECT_EQ(to.ask(support::NumberedAsk{0, 1}, support::kDeadline), 1u);
-      bulkhead::spawn([this_to = to] {
-        this_actor::yield();
-        this_to.send(support::Numbered{0, 2});
-      });
+      try {
+        bulkhead::spawn([this_to = to] {
+          this_actor::yield();
+          this_to.send(support::Numbered{0, 2});
+        });
+      } catch (const bulkhead::SpawnError& error) {
+        ADD_FAILURE() << error.what();
+      }
       this_actor::yield();
       EXPECT_EQ(this_actor::address(this).try_send(value), Delivery::kGone);
     }

@@ -1,4 +1,5 @@
-// B19, C8: closing while others wait, and ending a runtime in the middle of it all. Nothing is left.
+// B19, C8: closing while others wait, and ending a runtime in the middle of it all. Nothing is
+// left.
 #include <fcntl.h>
 
 #include <atomic>
@@ -22,8 +23,8 @@ using support::kDeadline;
 using support::Peer;
 using support::read_text;
 
-class Closing : public support::Network {};
-ON_ONE_AND_SEVERAL_CORES(Closing);
+class NetClosing : public support::Network {};
+ON_ONE_AND_SEVERAL_CORES(NetClosing);
 
 // How long an end may take that waits for nobody.
 constexpr std::chrono::seconds kPromptly{5};
@@ -34,7 +35,7 @@ void dawdle(int round) {
 }
 
 // B19
-TEST_P(Closing, a_listener_closed_by_another_actor_ends_the_accept_that_waits) {
+TEST_P(NetClosing, a_listener_closed_by_another_actor_ends_the_accept_that_waits) {
   const support::NoDescriptorIsLeft none_left;
   for (int round = 0; round < 50; ++round) {
     auto listener = *Listener::listen(Endpoint::loopback(0));
@@ -52,7 +53,7 @@ TEST_P(Closing, a_listener_closed_by_another_actor_ends_the_accept_that_waits) {
 }
 
 // B19
-TEST_P(Closing, a_stream_closed_from_a_thread_outside_ends_a_read_and_a_write_that_wait) {
+TEST_P(NetClosing, a_stream_closed_from_a_thread_outside_ends_a_read_and_a_write_that_wait) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   const std::string much(16 << 20, 'x');
   for (int round = 0; round < 20; ++round) {
@@ -76,7 +77,7 @@ TEST_P(Closing, a_stream_closed_from_a_thread_outside_ends_a_read_and_a_write_th
 }
 
 // B19
-TEST_P(Closing, a_close_races_with_readers_and_the_number_is_never_read_by_the_wrong_one) {
+TEST_P(NetClosing, a_close_races_with_readers_and_the_number_is_never_read_by_the_wrong_one) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   std::atomic<int> wrong{0};
   constexpr int kRounds = 300;
@@ -174,11 +175,12 @@ struct Waiting {
   }
 };
 
-class Ending : public support::OnCores {};
-ON_ONE_AND_SEVERAL_CORES(Ending);
+class NetEnding : public support::OnCores {};
+ON_ONE_AND_SEVERAL_CORES(NetEnding);
 
 // B19, C8
-TEST_P(Ending, a_runtime_ends_promptly_while_actors_wait_and_leaves_no_descriptor_and_no_thread) {
+TEST_P(NetEnding,
+       a_runtime_ends_promptly_while_actors_wait_and_leaves_no_descriptor_and_no_thread) {
   { bulkhead::Runtime(config()).start(); }
   const std::size_t threads = support::threads();
   const support::NoDescriptorIsLeft none_left;
@@ -199,7 +201,7 @@ TEST_P(Ending, a_runtime_ends_promptly_while_actors_wait_and_leaves_no_descripto
 }
 
 // C8
-TEST_P(Ending, a_hundred_runtimes_in_a_row_leave_nothing) {
+TEST_P(NetEnding, a_hundred_runtimes_in_a_row_leave_nothing) {
   const support::NoDescriptorIsLeft none_left;
   bulkhead::Runtime runtime(config());
   for (int i = 0; i < 100; ++i) {
@@ -222,7 +224,7 @@ TEST_P(Ending, a_hundred_runtimes_in_a_row_leave_nothing) {
 }
 
 // B19
-TEST_P(Ending, a_stream_outlives_its_runtime_and_serves_in_the_next_one) {
+TEST_P(NetEnding, a_stream_outlives_its_runtime_and_serves_in_the_next_one) {
   const support::NoDescriptorIsLeft none_left;
   auto listener = *Listener::listen(Endpoint::loopback(0));
   const Peer peer = Peer::connect(listener.local().port());
@@ -234,7 +236,8 @@ TEST_P(Ending, a_stream_outlives_its_runtime_and_serves_in_the_next_one) {
     runtime.spawn([&] {
       if (!stream.is_open()) stream = *listener.accept(kDeadline);
       std::byte byte{};
-      // The first read finds nothing, so that the descriptor is registered with this runtime's poller.
+      // The first read finds nothing, so that the descriptor is registered with this runtime's
+      // poller.
       EXPECT_EQ(error_of(stream.read_some(std::span(&byte, 1), 1ms)).kind, ErrorKind::kTimedOut);
       read.set();
       EXPECT_EQ(*stream.read_some(std::span(&byte, 1), kDeadline), 1u);
@@ -248,7 +251,7 @@ TEST_P(Ending, a_stream_outlives_its_runtime_and_serves_in_the_next_one) {
 }
 
 // B19
-TEST_P(Ending, a_stream_is_closed_by_an_actor_of_another_runtime_than_it_was_used_in) {
+TEST_P(NetEnding, a_stream_is_closed_by_an_actor_of_another_runtime_than_it_was_used_in) {
   const support::NoDescriptorIsLeft none_left;
   auto listener = *Listener::listen(Endpoint::loopback(0));
   const Peer peer = Peer::connect(listener.local().port());
@@ -296,7 +299,7 @@ class Polite {
 };
 
 // B19
-TEST_P(Ending, a_destructor_can_still_write_and_is_told_that_there_is_no_waiting_any_more) {
+TEST_P(NetEnding, a_destructor_can_still_write_and_is_told_that_there_is_no_waiting_any_more) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   bulkhead::Runtime runtime(config());
   runtime.start();

@@ -17,7 +17,7 @@ using support::Event;
 using support::kDeadline;
 using support::Peer;
 
-class Lines : public support::Network {
+class NetLines : public support::Network {
  protected:
   /// Runs body(reader) in an actor, the other end of whose stream is returned.
   template <class Body>
@@ -32,10 +32,10 @@ class Lines : public support::Network {
 
   net::Listener listener = *net::Listener::listen(Endpoint::loopback(0));
 };
-ON_ONE_AND_SEVERAL_CORES(Lines);
+ON_ONE_AND_SEVERAL_CORES(NetLines);
 
 // B19
-TEST_P(Lines, lines_come_out_as_they_were_sent_however_the_bytes_arrive) {
+TEST_P(NetLines, lines_come_out_as_they_were_sent_however_the_bytes_arrive) {
   Event done;
   const Peer peer = with_peer(100, done, [](LineReader& reader) {
     const std::string longest(99, 'x');
@@ -50,14 +50,15 @@ TEST_P(Lines, lines_come_out_as_they_were_sent_however_the_bytes_arrive) {
     EXPECT_EQ(error.kind, ErrorKind::kClosedByPeer);
     EXPECT_EQ(error.done, 8u);  // of a line without an end
   });
-  const std::string sent = "one\ntwo\r\n\n\r\nwith \r inside\n" + std::string(99, 'x') + "\nthe rest";
+  const std::string sent =
+      "one\ntwo\r\n\n\r\nwith \r inside\n" + std::string(99, 'x') + "\nthe rest";
   for (std::size_t i = 0; i < sent.size(); i += 3) peer.send(std::string_view(sent).substr(i, 3));
   peer.shutdown_write();
   EXPECT_TRUE(done.wait());
 }
 
 // B19
-TEST_P(Lines, a_line_longer_than_the_limit_is_an_error_and_is_not_buffered) {
+TEST_P(NetLines, a_line_longer_than_the_limit_is_an_error_and_is_not_buffered) {
   Event done;
   const Peer peer = with_peer(64, done, [](LineReader& reader) {
     EXPECT_EQ(*reader.read_line(kDeadline), std::string(63, 'a'));
@@ -74,7 +75,7 @@ TEST_P(Lines, a_line_longer_than_the_limit_is_an_error_and_is_not_buffered) {
 }
 
 // B19
-TEST_P(Lines, pieces_of_a_given_size_and_lines_can_be_mixed) {
+TEST_P(NetLines, pieces_of_a_given_size_and_lines_can_be_mixed) {
   Event done;
   const Peer peer = with_peer(5000, done, [](LineReader& reader) {
     EXPECT_EQ(*reader.read_line(kDeadline), "5000");
@@ -91,7 +92,7 @@ TEST_P(Lines, pieces_of_a_given_size_and_lines_can_be_mixed) {
 }
 
 // B19
-TEST_P(Lines, a_call_that_timed_out_can_be_repeated_and_has_lost_nothing) {
+TEST_P(NetLines, a_call_that_timed_out_can_be_repeated_and_has_lost_nothing) {
   Event done;
   Event timed_out;
   const Peer peer = with_peer(100, done, [&](LineReader& reader) {
@@ -108,7 +109,7 @@ TEST_P(Lines, a_call_that_timed_out_can_be_repeated_and_has_lost_nothing) {
 }
 
 // B19
-TEST_P(Lines, the_time_limit_holds_for_a_line_as_a_whole) {
+TEST_P(NetLines, the_time_limit_holds_for_a_line_as_a_whole) {
   Event done;
   const Peer peer = with_peer(1'000'000, done, [](LineReader& reader) {
     EXPECT_EQ(error_of(reader.read_line(30ms)).kind, ErrorKind::kTimedOut);

@@ -22,11 +22,11 @@ using support::kDeadline;
 using support::Peer;
 using support::read_text;
 
-class Listeners : public support::Network {};
-ON_ONE_AND_SEVERAL_CORES(Listeners);
+class NetListeners : public support::Network {};
+ON_ONE_AND_SEVERAL_CORES(NetListeners);
 
 // B19
-TEST_P(Listeners, port_0_lets_the_system_choose_one_and_says_which) {
+TEST_P(NetListeners, port_0_lets_the_system_choose_one_and_says_which) {
   const auto one = *Listener::listen(Endpoint::loopback(0));
   const auto other = *Listener::listen(Endpoint::loopback(0));
   EXPECT_NE(one.local().port(), 0);
@@ -35,7 +35,7 @@ TEST_P(Listeners, port_0_lets_the_system_choose_one_and_says_which) {
 }
 
 // B19
-TEST_P(Listeners, an_address_in_use_is_an_error_that_names_it) {
+TEST_P(NetListeners, an_address_in_use_is_an_error_that_names_it) {
   const auto one = *Listener::listen(Endpoint::loopback(0));
   const auto error = error_of(Listener::listen(one.local()));
   EXPECT_EQ(error.kind, ErrorKind::kAddressInUse);
@@ -45,7 +45,7 @@ TEST_P(Listeners, an_address_in_use_is_an_error_that_names_it) {
 }
 
 // B19
-TEST_P(Listeners, a_port_is_free_again_at_once_when_its_listener_has_closed) {
+TEST_P(NetListeners, a_port_is_free_again_at_once_when_its_listener_has_closed) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   const Endpoint where = listener.local();
   // A connection that this side ends first keeps the port in TIME_WAIT.
@@ -57,14 +57,14 @@ TEST_P(Listeners, a_port_is_free_again_at_once_when_its_listener_has_closed) {
 }
 
 // B19
-TEST_P(Listeners, listeners_can_share_a_port) {
+TEST_P(NetListeners, listeners_can_share_a_port) {
   const auto one = *Listener::listen(Endpoint::loopback(0), {.share_port = true});
   EXPECT_TRUE(Listener::listen(one.local(), {.share_port = true}));
   EXPECT_EQ(error_of(Listener::listen(one.local())).kind, ErrorKind::kAddressInUse);
 }
 
 // B19
-TEST_P(Listeners, what_cannot_be_listened_on_is_an_error) {
+TEST_P(NetListeners, what_cannot_be_listened_on_is_an_error) {
   // An address that is reserved for documentation is nobody's.
   const auto error = error_of(Listener::listen(*Endpoint::parse("203.0.113.7:0")));
   EXPECT_EQ(error.kind, ErrorKind::kAddressNotAvailable);
@@ -72,7 +72,7 @@ TEST_P(Listeners, what_cannot_be_listened_on_is_an_error) {
 }
 
 // B19
-TEST_P(Listeners, ipv6_works_alike) {
+TEST_P(NetListeners, ipv6_works_alike) {
   auto made = Listener::listen(Endpoint::loopback_v6(0), {.v6_only = true});
   ASSERT_TRUE(made) << made.error().text << ": does this machine have no IPv6?";
   Listener listener = *std::move(made);
@@ -90,7 +90,7 @@ TEST_P(Listeners, ipv6_works_alike) {
 }
 
 // B19
-TEST_P(Listeners, an_accept_that_nobody_connects_to_times_out) {
+TEST_P(NetListeners, an_accept_that_nobody_connects_to_times_out) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   in_actor([&] {
     EXPECT_EQ(error_of(listener.accept(0s)).kind, ErrorKind::kTimedOut);
@@ -103,7 +103,7 @@ TEST_P(Listeners, an_accept_that_nobody_connects_to_times_out) {
 }
 
 // B19
-TEST_P(Listeners, a_second_accept_at_the_same_time_is_refused) {
+TEST_P(NetListeners, a_second_accept_at_the_same_time_is_refused) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   Event done;
   Event first;
@@ -126,7 +126,7 @@ TEST_P(Listeners, a_second_accept_at_the_same_time_is_refused) {
 }
 
 // B19
-TEST_P(Listeners, a_peer_that_has_gone_before_it_is_accepted_disturbs_nobody) {
+TEST_P(NetListeners, a_peer_that_has_gone_before_it_is_accepted_disturbs_nobody) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   for (int i = 0; i < 10; ++i) Peer::connect(listener.local().port()).reset();
   const Peer peer = Peer::connect(listener.local().port());
@@ -141,7 +141,7 @@ TEST_P(Listeners, a_peer_that_has_gone_before_it_is_accepted_disturbs_nobody) {
 }
 
 // B19
-TEST_P(Listeners, accept_takes_connections_that_came_before_and_in_a_burst) {
+TEST_P(NetListeners, accept_takes_connections_that_came_before_and_in_a_burst) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   std::vector<Peer> peers;
   for (int i = 0; i < 200; ++i) peers.push_back(Peer::connect(listener.local().port()));
@@ -174,7 +174,7 @@ class NoDescriptors {
 };
 
 // B19
-TEST_P(Listeners, without_descriptors_accept_fails_and_shedding_tells_the_peers) {
+TEST_P(NetListeners, without_descriptors_accept_fails_and_shedding_tells_the_peers) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   std::vector<Peer> peers;
   for (int i = 0; i < 3; ++i) peers.push_back(Peer::connect(listener.local().port()));
@@ -197,7 +197,7 @@ TEST_P(Listeners, without_descriptors_accept_fails_and_shedding_tells_the_peers)
 }
 
 // B19
-TEST_P(Listeners, what_is_closed_or_empty_fails_with_closed) {
+TEST_P(NetListeners, what_is_closed_or_empty_fails_with_closed) {
   auto listener = *Listener::listen(Endpoint::loopback(0));
   listener.close();
   Listener none;

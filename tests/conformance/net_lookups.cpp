@@ -18,8 +18,8 @@ using net::ErrorKind;
 using support::error_of;
 using support::kDeadline;
 
-class Lookups : public support::Network {};
-ON_ONE_AND_SEVERAL_CORES(Lookups);
+class NetLookups : public support::Network {};
+ON_ONE_AND_SEVERAL_CORES(NetLookups);
 
 std::size_t lookup_threads() {
   std::size_t count = 0;
@@ -33,7 +33,7 @@ std::size_t lookup_threads() {
 }
 
 // B19
-TEST_P(Lookups, localhost_is_this_machine) {
+TEST_P(NetLookups, localhost_is_this_machine) {
   in_actor([&] {
     const auto found = net::lookup("localhost", 80, kDeadline);
     ASSERT_TRUE(found) << found.error().text;
@@ -46,7 +46,7 @@ TEST_P(Lookups, localhost_is_this_machine) {
 }
 
 // B19
-TEST_P(Lookups, a_numeric_address_is_read_at_once) {
+TEST_P(NetLookups, a_numeric_address_is_read_at_once) {
   in_actor([&] {
     EXPECT_EQ(*net::lookup("127.0.0.1", 1, 0s), std::vector{Endpoint::loopback(1)});
     EXPECT_EQ(*net::lookup("::1", 2, 0s), std::vector{Endpoint::loopback_v6(2)});
@@ -56,7 +56,7 @@ TEST_P(Lookups, a_numeric_address_is_read_at_once) {
 }
 
 // B19
-TEST_P(Lookups, a_name_that_nobody_has_is_an_error_that_names_it) {
+TEST_P(NetLookups, a_name_that_nobody_has_is_an_error_that_names_it) {
   in_actor([&] {
     const auto error = error_of(net::lookup("no-such-host.invalid", 80, kDeadline));
     // Without a name server it cannot be known.
@@ -67,7 +67,7 @@ TEST_P(Lookups, a_name_that_nobody_has_is_an_error_that_names_it) {
 }
 
 // B19
-TEST_P(Lookups, what_cannot_be_a_name_is_refused) {
+TEST_P(NetLookups, what_cannot_be_a_name_is_refused) {
   in_actor([&] {
     for (const std::string& nonsense :
          {std::string(), std::string(" "), std::string("a b"), std::string("a\nb"),
@@ -78,7 +78,7 @@ TEST_P(Lookups, what_cannot_be_a_name_is_refused) {
 }
 
 // C8
-TEST_P(Lookups, one_that_takes_too_long_times_out_and_its_late_result_is_discarded) {
+TEST_P(NetLookups, one_that_takes_too_long_times_out_and_its_late_result_is_discarded) {
   for (int i = 0; i < 50; ++i) {
     in_actor(static_cast<std::size_t>(i), [&] {
       const auto found = net::lookup("localhost", 80, 0s);
@@ -92,7 +92,7 @@ TEST_P(Lookups, one_that_takes_too_long_times_out_and_its_late_result_is_discard
 }
 
 // B19
-TEST_P(Lookups, hundreds_at_a_time_share_a_few_threads_which_end_afterwards) {
+TEST_P(NetLookups, hundreds_at_a_time_share_a_few_threads_which_end_afterwards) {
   std::atomic<int> found{0};
   for (std::size_t i = 0; i < 300; ++i) {
     in_background(i, [&] {
@@ -109,7 +109,7 @@ TEST_P(Lookups, hundreds_at_a_time_share_a_few_threads_which_end_afterwards) {
 }
 
 // C8
-TEST_P(Lookups, a_runtime_that_ends_meanwhile_does_not_wait_for_them) {
+TEST_P(NetLookups, a_runtime_that_ends_meanwhile_does_not_wait_for_them) {
   const support::NoDescriptorIsLeft none_left;
   bulkhead::Runtime other(config());
   for (int i = 0; i < 10; ++i) {
@@ -128,7 +128,7 @@ TEST_P(Lookups, a_runtime_that_ends_meanwhile_does_not_wait_for_them) {
 }
 
 // B19
-TEST_P(Lookups, a_stream_connects_to_a_name) {
+TEST_P(NetLookups, a_stream_connects_to_a_name) {
   auto listener = *net::Listener::listen(Endpoint::loopback(0));
   const std::uint16_t port = listener.local().port();
   in_background(1, [&] { static_cast<void>(listener.accept(kDeadline)); });

@@ -23,9 +23,9 @@ using support::kDeadline;
 using support::Peer;
 using support::read_text;
 
-class Streams : public support::Network {
+class NetStreams : public support::Network {
  protected:
-  Streams() : listener(*Listener::listen(Endpoint::loopback(0))) {}
+  NetStreams() : listener(*Listener::listen(Endpoint::loopback(0))) {}
 
   [[nodiscard]] std::uint16_t port() const { return listener.local().port(); }
 
@@ -44,7 +44,7 @@ class Streams : public support::Network {
 
   Listener listener;
 };
-ON_ONE_AND_SEVERAL_CORES(Streams);
+ON_ONE_AND_SEVERAL_CORES(NetStreams);
 
 std::string pattern(std::size_t bytes) {
   std::string text(bytes, '\0');
@@ -53,7 +53,7 @@ std::string pattern(std::size_t bytes) {
 }
 
 // B19
-TEST_P(Streams, two_actors_talk_over_a_connection_and_every_byte_arrives_in_order) {
+TEST_P(NetStreams, two_actors_talk_over_a_connection_and_every_byte_arrives_in_order) {
   const std::string sent = pattern(3'000'000);
   std::string received;
   Event written;
@@ -78,7 +78,7 @@ TEST_P(Streams, two_actors_talk_over_a_connection_and_every_byte_arrives_in_orde
 }
 
 // B19
-TEST_P(Streams, a_connect_to_where_nobody_listens_is_refused) {
+TEST_P(NetStreams, a_connect_to_where_nobody_listens_is_refused) {
   in_actor([&] {
     const Endpoint nobody = listener.local();
     listener.close();
@@ -90,7 +90,7 @@ TEST_P(Streams, a_connect_to_where_nobody_listens_is_refused) {
 }
 
 // B19
-TEST_P(Streams, an_address_that_cannot_be_connected_to_is_an_error) {
+TEST_P(NetStreams, an_address_that_cannot_be_connected_to_is_an_error) {
   in_actor([&] {
     EXPECT_EQ(error_of(Stream::connect(Endpoint::loopback(0), 10s)).kind, ErrorKind::kBadAddress);
     // A broadcast address.
@@ -101,7 +101,7 @@ TEST_P(Streams, an_address_that_cannot_be_connected_to_is_an_error) {
 }
 
 // B19
-TEST_P(Streams, a_connect_that_nobody_answers_times_out) {
+TEST_P(NetStreams, a_connect_that_nobody_answers_times_out) {
   // The queue of a listener that does not accept fills up, and the kernel falls silent.
   const support::PlainListener silent(1);
   std::vector<Peer> crowd;
@@ -119,7 +119,7 @@ TEST_P(Streams, a_connect_that_nobody_answers_times_out) {
 }
 
 // B19
-TEST_P(Streams, a_connection_that_the_peer_breaks_off_is_an_error_for_reader_and_writer) {
+TEST_P(NetStreams, a_connection_that_the_peer_breaks_off_is_an_error_for_reader_and_writer) {
   Event done;
   Event reading;
   Peer peer = with_peer(0, done, [&](Stream& stream) {
@@ -136,7 +136,7 @@ TEST_P(Streams, a_connection_that_the_peer_breaks_off_is_an_error_for_reader_and
 }
 
 // B19
-TEST_P(Streams, a_writer_that_waits_hears_of_a_broken_connection) {
+TEST_P(NetStreams, a_writer_that_waits_hears_of_a_broken_connection) {
   Event done;
   Event full;
   Peer peer = with_peer(0, done, [&](Stream& stream) {
@@ -154,7 +154,7 @@ TEST_P(Streams, a_writer_that_waits_hears_of_a_broken_connection) {
 }
 
 // B19
-TEST_P(Streams, each_side_can_end_its_half_and_go_on_with_the_other) {
+TEST_P(NetStreams, each_side_can_end_its_half_and_go_on_with_the_other) {
   Event done;
   const Peer peer = with_peer(0, done, [&](Stream& stream) {
     EXPECT_EQ(read_text(stream, 100), "question");
@@ -171,7 +171,7 @@ TEST_P(Streams, each_side_can_end_its_half_and_go_on_with_the_other) {
 }
 
 // B19
-TEST_P(Streams, an_end_that_comes_together_with_the_last_bytes_is_seen) {
+TEST_P(NetStreams, an_end_that_comes_together_with_the_last_bytes_is_seen) {
   for (int i = 0; i < 50; ++i) {
     Event done;
     Event wait_first;
@@ -179,7 +179,8 @@ TEST_P(Streams, an_end_that_comes_together_with_the_last_bytes_is_seen) {
       EXPECT_TRUE(i % 2 != 0 || wait_first.wait());
       std::byte buffer[1024];
       std::size_t got = 0;
-      for (std::size_t part = 1; part != 0; got += part) part = *stream.read_some(buffer, kDeadline);
+      for (std::size_t part = 1; part != 0; got += part)
+        part = *stream.read_some(buffer, kDeadline);
       EXPECT_EQ(got, 5u);
     });
     peer.send("hel");
@@ -191,7 +192,7 @@ TEST_P(Streams, an_end_that_comes_together_with_the_last_bytes_is_seen) {
 }
 
 // B19
-TEST_P(Streams, a_read_from_a_silent_peer_times_out_and_can_be_repeated) {
+TEST_P(NetStreams, a_read_from_a_silent_peer_times_out_and_can_be_repeated) {
   Event done;
   Event timed_out;
   const Peer peer = with_peer(0, done, [&](Stream& stream) {
@@ -210,7 +211,7 @@ TEST_P(Streams, a_read_from_a_silent_peer_times_out_and_can_be_repeated) {
 }
 
 // B19
-TEST_P(Streams, a_write_to_a_peer_that_never_reads_times_out_and_tells_how_much_was_taken) {
+TEST_P(NetStreams, a_write_to_a_peer_that_never_reads_times_out_and_tells_how_much_was_taken) {
   Event done;
   std::size_t taken = 0;
   const std::string much = pattern(32 << 20);
@@ -231,12 +232,11 @@ TEST_P(Streams, a_write_to_a_peer_that_never_reads_times_out_and_tells_how_much_
 }
 
 // B19
-TEST_P(Streams, a_write_goes_on_when_a_slow_peer_reads_on) {
+TEST_P(NetStreams, a_write_goes_on_when_a_slow_peer_reads_on) {
   Event done;
   const std::string much = pattern(16 << 20);
-  const Peer peer = with_peer(0, done, [&](Stream& stream) {
-    EXPECT_TRUE(stream.write_all(much, kDeadline));
-  });
+  const Peer peer =
+      with_peer(0, done, [&](Stream& stream) { EXPECT_TRUE(stream.write_all(much, kDeadline)); });
   std::string received;
   while (received.size() < much.size()) {
     const std::string part = peer.receive(1 << 18);
@@ -248,7 +248,7 @@ TEST_P(Streams, a_write_goes_on_when_a_slow_peer_reads_on) {
 }
 
 // B19
-TEST_P(Streams, a_timeout_of_zero_tries_once_and_does_not_wait) {
+TEST_P(NetStreams, a_timeout_of_zero_tries_once_and_does_not_wait) {
   Event done;
   Event sent;
   const Peer peer = with_peer(0, done, [&](Stream& stream) {
@@ -266,7 +266,7 @@ TEST_P(Streams, a_timeout_of_zero_tries_once_and_does_not_wait) {
 }
 
 // B19
-TEST_P(Streams, a_negative_timeout_is_refused_and_a_huge_one_works) {
+TEST_P(NetStreams, a_negative_timeout_is_refused_and_a_huge_one_works) {
   Event done;
   Event first;
   const Peer peer = with_peer(0, done, [&](Stream& stream) {
@@ -283,7 +283,7 @@ TEST_P(Streams, a_negative_timeout_is_refused_and_a_huge_one_works) {
 }
 
 // B19
-TEST_P(Streams, what_is_closed_or_empty_fails_with_closed) {
+TEST_P(NetStreams, what_is_closed_or_empty_fails_with_closed) {
   in_actor([&] {
     std::byte buffer[16];
     Stream none;
@@ -307,7 +307,7 @@ TEST_P(Streams, what_is_closed_or_empty_fails_with_closed) {
 }
 
 // B19
-TEST_P(Streams, an_empty_buffer_is_an_error_and_an_empty_message_is_written) {
+TEST_P(NetStreams, an_empty_buffer_is_an_error_and_an_empty_message_is_written) {
   in_actor([&] {
     auto stream = *Stream::connect(listener.local(), kDeadline);
     EXPECT_EQ(error_of(stream.read_some({})).code, EINVAL);
@@ -319,7 +319,7 @@ TEST_P(Streams, an_empty_buffer_is_an_error_and_an_empty_message_is_written) {
 }
 
 // D1
-TEST_P(Streams, outside_actors_what_waits_is_a_logic_error_that_names_the_function) {
+TEST_P(NetStreams, outside_actors_what_waits_is_a_logic_error_that_names_the_function) {
   Stream stream;
   std::byte buffer[16];
   EXPECT_THROW(static_cast<void>(stream.read_some(buffer)), std::logic_error);
@@ -336,7 +336,7 @@ TEST_P(Streams, outside_actors_what_waits_is_a_logic_error_that_names_the_functi
 }
 
 // B19
-TEST_P(Streams, a_reader_and_a_writer_share_a_stream_and_a_second_reader_is_refused) {
+TEST_P(NetStreams, a_reader_and_a_writer_share_a_stream_and_a_second_reader_is_refused) {
   Event done;
   Event reader_waits;
   std::atomic<int> finished{0};
@@ -360,148 +360,6 @@ TEST_P(Streams, a_reader_and_a_writer_share_a_stream_and_a_second_reader_is_refu
   EXPECT_EQ(peer.receive(5), "go on");
   peer.send("hello");
   EXPECT_TRUE(done.wait());
-}
-
-// --- streams in messages ---
-
-struct Baton {
-  Stream stream;
-  int hops_left;
-};
-
-// Reads a byte, and passes the stream on.
-class Runner {
- public:
-  Runner(std::vector<bulkhead::Address<Runner>>& ring, std::string& read, Event& done)
-      : ring_(ring), read_(read), done_(done) {}
-
-  void receive(Baton baton) {
-    std::byte byte{};
-    const auto got = baton.stream.read_some(std::span(&byte, 1), kDeadline);
-    ASSERT_TRUE(got) << got.error().text;
-    read_ += static_cast<char>(byte);
-    if (baton.hops_left == 0) {
-      done_.set();
-      return;
-    }
-    const auto next = static_cast<std::size_t>(baton.hops_left) % ring_.size();
-    --baton.hops_left;
-    ring_[next].send(std::move(baton));
-  }
-
- private:
-  std::vector<bulkhead::Address<Runner>>& ring_;
-  std::string& read_;
-  Event& done_;
-};
-
-// B19
-TEST_P(Streams, a_stream_sent_in_messages_goes_from_core_to_core_and_loses_nothing) {
-  static_assert(bulkhead::Sendable<Stream> && bulkhead::Sendable<Listener>);
-  constexpr int kHops = 300;
-  std::vector<bulkhead::Address<Runner>> ring;
-  std::string read;
-  Event done;
-  for (std::size_t i = 0; i < 7; ++i) {
-    ring.push_back(runtime.spawn_with<Runner>(pinned_to(i), ring, read, done));
-  }
-  in_background(0, [&] {
-    ring[0].send(Baton{*listener.accept(kDeadline), kHops});
-  });
-  const Peer peer = Peer::connect(port());
-  const std::string sent = pattern(kHops + 1);
-  // Some bytes are there before they are waited for, some come later.
-  for (std::size_t i = 0; i < sent.size();) {
-    const std::size_t part = std::min(sent.size() - i, i % 5 + 1);
-    peer.send(std::string_view(sent).substr(i, part));
-    i += part;
-    if (i % 3 == 0) std::this_thread::yield();
-  }
-  EXPECT_TRUE(done.wait());
-  EXPECT_EQ(read, sent);
-  EXPECT_TRUE(peer.ended());  // it was closed with the last message
-}
-
-// B19
-TEST_P(Streams, a_stream_in_a_message_that_is_dropped_is_closed) {
-  std::vector<bulkhead::Address<Runner>> ring;
-  std::string read;
-  Event never;
-  in_background(0, [&] {
-    auto stream = *listener.accept(kDeadline);
-    const auto target = bulkhead::spawn<Runner>(ring, read, never);
-    bulkhead::stop(target);
-    while (target.send(Baton{Stream(), 0}) == bulkhead::Delivery::kQueued) {
-      bulkhead::this_actor::yield();
-    }
-    EXPECT_EQ(target.send(Baton{std::move(stream), 0}), bulkhead::Delivery::kGone);
-  });
-  const Peer peer = Peer::connect(port());
-  EXPECT_TRUE(peer.ended());
-}
-
-// B19
-TEST_P(Streams, an_actor_that_fails_closes_its_connection_and_no_other) {
-  const support::NoDescriptorIsLeft none_left;
-  failures_expected = 10;
-  in_background(0, [&] {
-    for (int i = 0; i < 20; ++i) {
-      bulkhead::spawn([stream = *listener.accept(kDeadline)]() mutable {
-        for (;;) {
-          const std::string text = read_text(stream, 1);
-          if (text.empty()) return;
-          if (text == "X") bulkhead::panic("it began with X");
-          EXPECT_TRUE(stream.write_all(text, kDeadline));
-        }
-      });
-    }
-  });
-  std::vector<Peer> peers;
-  for (int i = 0; i < 20; ++i) peers.push_back(Peer::connect(port()));
-  for (std::size_t i = 0; i < 20; ++i) peers[i].send(i % 2 == 0 ? "X" : "a");
-  for (std::size_t i = 0; i < 20; ++i) {
-    if (i % 2 == 0) {
-      EXPECT_TRUE(peers[i].ended());
-    } else {
-      EXPECT_EQ(peers[i].receive(1), "a");
-    }
-  }
-  for (std::size_t i = 1; i < 20; i += 2) {
-    peers[i].send("b");
-    EXPECT_EQ(peers[i].receive(1), "b");
-  }
-}
-
-// B19
-TEST_P(Streams, thousands_of_connections_come_and_go_and_leave_nothing) {
-  const support::NoDescriptorIsLeft none_left;
-  constexpr int kClients = 20;
-  constexpr int kEach = 150;
-  std::atomic<int> served{0};
-  std::atomic<int> answered{0};
-  in_background(0, [&] {
-    for (std::size_t i = 0; i < kClients * kEach; ++i) {
-      auto stream = listener.accept(kDeadline);
-      ASSERT_TRUE(stream) << stream.error().text;
-      bulkhead::spawn_with(on_core(i), [&served, stream = *std::move(stream)]() mutable {
-        EXPECT_TRUE(stream.write_all(read_text(stream, 4), kDeadline));
-        ++served;
-      });
-    }
-  });
-  for (std::size_t i = 0; i < kClients; ++i) {
-    in_background(i, [&] {
-      for (int k = 0; k < kEach; ++k) {
-        auto stream = Stream::connect(listener.local(), kDeadline);
-        ASSERT_TRUE(stream) << stream.error().text;
-        EXPECT_TRUE(stream->write_all("ping", kDeadline));
-        if (read_text(*stream, 4) == "ping") ++answered;
-      }
-    });
-  }
-  EXPECT_TRUE(support::eventually([&] { return answered == kClients * kEach; }));
-  EXPECT_TRUE(support::eventually([&] { return served == kClients * kEach; }));
-  wait_for_idle();
 }
 
 }  // namespace

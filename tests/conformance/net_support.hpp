@@ -2,12 +2,12 @@
 #pragma once
 
 #include <arpa/inet.h>
-#include <bulkhead/bulkhead.hpp>
-#include <bulkhead/net.hpp>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <bulkhead/bulkhead.hpp>
+#include <bulkhead/net.hpp>
 
 #include <chrono>
 #include <cstddef>
@@ -130,8 +130,7 @@ class Peer {
 /// A plain listening socket, for the thread of the test.
 class PlainListener {
  public:
-  explicit PlainListener(int backlog = 128)
-      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+  explicit PlainListener(int backlog = 128) : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in address = Peer::loopback(0);
     socklen_t length = sizeof address;
     auto* generic = reinterpret_cast<sockaddr*>(&address);
@@ -168,9 +167,8 @@ inline std::string read_text(bulkhead::net::Stream& stream, std::size_t count,
   std::string text;
   std::byte buffer[1024];
   while (text.size() < count) {
-    const auto got =
-        stream.read_some(std::span(buffer).first(std::min(sizeof buffer, count - text.size())),
-                         timeout);
+    const auto got = stream.read_some(
+        std::span(buffer).first(std::min(sizeof buffer, count - text.size())), timeout);
     if (!got || *got == 0) break;
     text += text_of(std::span(buffer).first(*got));
   }

@@ -19,10 +19,10 @@ using support::error_of;
 using support::Event;
 using support::kDeadline;
 
-class Waits : public support::Network {
+class NetWaits : public support::Network {
  protected:
-  Waits() { EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0); }
-  ~Waits() override {
+  NetWaits() { EXPECT_EQ(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0); }
+  ~NetWaits() override {
     for (const int end : ends) {
       if (end >= 0) close(end);
     }
@@ -37,10 +37,10 @@ class Waits : public support::Network {
 
   int ends[2] = {-1, -1};
 };
-ON_ONE_AND_SEVERAL_CORES(Waits);
+ON_ONE_AND_SEVERAL_CORES(NetWaits);
 
 // C8
-TEST_P(Waits, an_actor_waits_for_a_pipe_and_its_core_runs_others_meanwhile) {
+TEST_P(NetWaits, an_actor_waits_for_a_pipe_and_its_core_runs_others_meanwhile) {
   Event readable;
   in_background(0, [&] {
     EXPECT_TRUE(net::wait_readable(ends[0], kDeadline));
@@ -53,7 +53,7 @@ TEST_P(Waits, an_actor_waits_for_a_pipe_and_its_core_runs_others_meanwhile) {
 }
 
 // C8
-TEST_P(Waits, what_is_ready_already_is_ready_as_often_as_one_asks) {
+TEST_P(NetWaits, what_is_ready_already_is_ready_as_often_as_one_asks) {
   EXPECT_EQ(write(ends[1], "x", 1), 1);
   in_actor([&] {
     for (int i = 0; i < 3; ++i) {
@@ -65,7 +65,7 @@ TEST_P(Waits, what_is_ready_already_is_ready_as_often_as_one_asks) {
 }
 
 // C8
-TEST_P(Waits, a_full_pipe_becomes_writable_when_somebody_reads) {
+TEST_P(NetWaits, a_full_pipe_becomes_writable_when_somebody_reads) {
   fill();
   Event seen_full;
   Event writable;
@@ -85,7 +85,7 @@ TEST_P(Waits, a_full_pipe_becomes_writable_when_somebody_reads) {
 }
 
 // C8
-TEST_P(Waits, time_runs_out_and_not_before) {
+TEST_P(NetWaits, time_runs_out_and_not_before) {
   in_actor([&] {
     const auto start = support::Clock::now();
     const auto error = error_of(net::wait_readable(ends[0], 20ms));
@@ -97,7 +97,7 @@ TEST_P(Waits, time_runs_out_and_not_before) {
 }
 
 // C8
-TEST_P(Waits, the_end_of_the_other_side_ends_the_wait) {
+TEST_P(NetWaits, the_end_of_the_other_side_ends_the_wait) {
   Event ended;
   in_background(0, [&] {
     EXPECT_TRUE(net::wait_readable(ends[0], kDeadline));
@@ -108,7 +108,7 @@ TEST_P(Waits, the_end_of_the_other_side_ends_the_wait) {
 }
 
 // C8
-TEST_P(Waits, what_is_no_descriptor_is_an_error_and_a_file_is_always_ready) {
+TEST_P(NetWaits, what_is_no_descriptor_is_an_error_and_a_file_is_always_ready) {
   std::FILE* file = std::tmpfile();
   ASSERT_NE(file, nullptr);
   in_actor([&] {
@@ -123,7 +123,7 @@ TEST_P(Waits, what_is_no_descriptor_is_an_error_and_a_file_is_always_ready) {
 }
 
 // C8
-TEST_P(Waits, many_actors_wait_for_one_descriptor_and_all_are_woken) {
+TEST_P(NetWaits, many_actors_wait_for_one_descriptor_and_all_are_woken) {
   const support::NoDescriptorIsLeft none_left;
   const int counter = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::atomic<int> begun{0};
@@ -143,7 +143,7 @@ TEST_P(Waits, many_actors_wait_for_one_descriptor_and_all_are_woken) {
 }
 
 // C8
-TEST_P(Waits, a_descriptor_closed_and_used_again_meanwhile_confuses_nobody) {
+TEST_P(NetWaits, a_descriptor_closed_and_used_again_meanwhile_confuses_nobody) {
   Event timed_out;
   const std::size_t before = support::open_descriptors();
   in_background(0, [&] {
@@ -162,7 +162,7 @@ TEST_P(Waits, a_descriptor_closed_and_used_again_meanwhile_confuses_nobody) {
 }
 
 // C8
-TEST_P(Waits, stopping_who_waits_leaves_no_registration) {
+TEST_P(NetWaits, stopping_who_waits_leaves_no_registration) {
   const support::NoDescriptorIsLeft none_left;
   bulkhead::Runtime other(config());
   for (int i = 0; i < 20; ++i) {
@@ -187,7 +187,7 @@ TEST_P(Waits, stopping_who_waits_leaves_no_registration) {
 }
 
 // C8
-TEST_P(Waits, outside_actors_it_is_a_logic_error) {
+TEST_P(NetWaits, outside_actors_it_is_a_logic_error) {
   EXPECT_THROW(static_cast<void>(net::wait_readable(ends[0])), std::logic_error);
   EXPECT_THROW(static_cast<void>(net::wait_writable(ends[1])), std::logic_error);
 }

@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 
 class Shutdown : public support::OnCores {
  protected:
-  Shutdown() : runtime(with_hook()) { runtime.start(); }
+  Shutdown() : threads_before(support::threads()), runtime(with_hook()) { runtime.start(); }
 
   bulkhead::Config with_hook() {
     bulkhead::Config config = support::OnCores::config();
@@ -38,13 +38,14 @@ class Shutdown : public support::OnCores {
   void shut_down() {
     said = support::stderr_of([this] { runtime.shutdown(0s); });
     EXPECT_EQ(runtime.stats().actors(), 0u);
-    EXPECT_EQ(support::threads(), 1u);
+    EXPECT_EQ(support::threads(), threads_before);
   }
 
   [[nodiscard]] long count(Exit::Kind kind) const {
     return std::ranges::count(exits.entries(), kind);
   }
 
+  std::size_t threads_before;
   support::Log<Exit::Kind> exits;
   std::string said;
   bulkhead::Runtime runtime;

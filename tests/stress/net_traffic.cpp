@@ -1,9 +1,9 @@
-// B19, C8: connections under random traffic: many actors on many cores, streams that are handed on in
-// the middle of it, timeouts that race with data, peers that break off, closes from elsewhere. In the
-// end every byte is accounted for, and nothing is left.
+// B19, C8: connections under random traffic: many actors on many cores, streams that are handed on
+// in the middle of it, timeouts that race with data, peers that break off, closes from elsewhere.
+// In the end every byte is accounted for, and nothing is left.
+#include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 #include <bulkhead/net.hpp>
-#include <gtest/gtest.h>
 
 #include <atomic>
 #include <chrono>
@@ -49,10 +49,10 @@ void serve(Stream stream, std::uint64_t seed, std::size_t cores, Totals& totals)
   }
   bulkhead::SpawnOptions options;
   if (random.one_in(2)) options.core = random.below(static_cast<std::uint32_t>(cores));
-  bulkhead::spawn_with(options, [stream = std::move(stream), next = random.seed(), cores,
-                                 &totals]() mutable {
-    serve(std::move(stream), next, cores, totals);
-  });
+  bulkhead::spawn_with(
+      options, [stream = std::move(stream), next = random.seed(), cores, &totals]() mutable {
+        serve(std::move(stream), next, cores, totals);
+      });
 }
 
 std::byte at(std::uint64_t position) { return static_cast<std::byte>(position * 131 >> 3); }
@@ -100,11 +100,11 @@ void converse(const net::Endpoint& server, std::uint64_t seed, Totals& totals) {
   totals.echoed += received;
 }
 
-class Traffic : public support::OnCores {};
-ON_ONE_AND_SEVERAL_CORES(Traffic);
+class NetTraffic : public support::OnCores {};
+ON_ONE_AND_SEVERAL_CORES(NetTraffic);
 
 // B19, C8
-TEST_P(Traffic, every_byte_comes_back_while_streams_wander_and_timeouts_race) {
+TEST_P(NetTraffic, every_byte_comes_back_while_streams_wander_and_timeouts_race) {
   Random random(support::seed_of_test());
   const std::size_t descriptors = support::open_descriptors();
   {
@@ -145,7 +145,7 @@ TEST_P(Traffic, every_byte_comes_back_while_streams_wander_and_timeouts_race) {
 }
 
 // C8
-TEST_P(Traffic, runtimes_end_in_the_middle_of_it_and_leave_nothing) {
+TEST_P(NetTraffic, runtimes_end_in_the_middle_of_it_and_leave_nothing) {
   Random random(support::seed_of_test());
   const std::size_t descriptors = support::open_descriptors();
   const auto end = support::Clock::now() + support::stress_time() / 3;

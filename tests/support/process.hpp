@@ -1,6 +1,8 @@
 /// What the kernel knows of this process, and what it writes to stderr.
 #pragma once
 
+#include <bulkhead/config.hpp>
+
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -11,6 +13,10 @@ namespace support {
 [[nodiscard]] std::size_t threads();
 [[nodiscard]] std::size_t mappings();
 [[nodiscard]] std::size_t resident_bytes();
+
+/// How much more memory than usual may be used: sanitizers keep a record of everything.
+inline constexpr std::size_t kMemoryFactor =
+    bulkhead::Config::kDefaultStackSize > std::size_t{64} * 1024 ? 20 : 1;
 
 /// Runs `function` and returns what was written to stderr meanwhile, by whatever thread.
 [[nodiscard]] std::string stderr_of(const std::function<void()>& function);

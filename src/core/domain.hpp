@@ -93,8 +93,12 @@ class Domain {
   [[nodiscard]] Slot* take_slots(std::size_t wanted) noexcept;
   /// Gives a chain of vacant slots of its cores back.
   void give_slots(Slot* chain) noexcept;
-  /// Held, no vacant slot is taken.
+  /// Held, no vacant slot is taken, and owned_slots() may be read.
   [[nodiscard]] sync::Mutex& slots_lock() noexcept { return slots_lock_; }
+  /// The indexes of all slots that the domain has taken since its start.
+  [[nodiscard]] const std::vector<std::uint32_t>& owned_slots() const noexcept {
+    return owned_slots_;
+  }
   [[nodiscard]] std::size_t grant_slots(std::size_t most) noexcept;
   void return_grant(std::size_t slots) noexcept {
     granted_.fetch_sub(slots, std::memory_order_relaxed);
@@ -173,7 +177,8 @@ class Domain {
   RealSync::atomic<std::uint32_t> reclaim_{0};
   RealSync::atomic<std::uint32_t> bell_{0};
   sync::Mutex slots_lock_;
-  Slot* free_slots_ = nullptr;  // under slots_lock_
+  Slot* free_slots_ = nullptr;              // under slots_lock_
+  std::vector<std::uint32_t> owned_slots_;  // likewise
 
   mutable sync::Mutex lock_;  // for what follows, and for who waits
   sync::Condition changed_;

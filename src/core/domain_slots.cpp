@@ -1,6 +1,7 @@
 // A domain's slots: how many may be out, and those that no core keeps.
 #include <algorithm>
 #include <chrono>
+#include <new>
 
 #include "base/check.hpp"
 #include "core/domain.hpp"
@@ -10,8 +11,8 @@ namespace bulkhead::core {
 
 Slot* Domain::take_slots(std::size_t wanted) noexcept {
   Slot* chain = nullptr;
+  sync::Guard guard(slots_lock_);
   {
-    sync::Guard guard(slots_lock_);
     for (Slot** link = &free_slots_; *link != nullptr && wanted > 0;) {
       Slot* slot = *link;
       if (!slot->inbox.claim_right()) {  // a straggler's news of it is under way to its home
@@ -25,9 +26,17 @@ Slot* Domain::take_slots(std::size_t wanted) noexcept {
       --wanted;
     }
   }
+  try {
+    // So that what follows cannot fail.
+    const std::size_t needed = owned_slots_.size() + wanted;
+    if (needed > owned_slots_.capacity()) owned_slots_.reserve(2 * needed);
+  } catch (const std::bad_alloc&) {
+    return chain;
+  }
   Slot* more = wanted > 0 ? Slab::process().take(wanted) : nullptr;
   while (more != nullptr) {
     Slot* next = more->next_free;
+    owned_slots_.push_back(Slab::index_of(*more));
     more->next_free = chain;
     chain = more;
     more = next;
@@ -52,6 +61,7 @@ void Domain::give_all_slots() noexcept {
   }
   Slab::process().give(free_slots_);
   free_slots_ = nullptr;
+  owned_slots_ = {};
 }
 
 std::size_t Domain::slots_kept() const noexcept {

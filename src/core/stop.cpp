@@ -31,10 +31,10 @@ void Core::end_all_actors() {
   unwound_ = true;
   int named = domain.load(std::memory_order_relaxed)->names_busy() ? 0 : kMostNamed;
   // So that no vacant slot that had its home here is taken by another core while we look at it.
-  sync::Guard guard(domain.load(std::memory_order_relaxed)->slots_lock());
-  const std::uint32_t used = Slab::used();
-  for (std::uint32_t i = 0; i < used; ++i) {
-    Slot& slot = Slab::at(i);
+  Domain& mine = *domain.load(std::memory_order_relaxed);
+  sync::Guard guard(mine.slots_lock());
+  for (const std::uint32_t slot_index : mine.owned_slots()) {
+    Slot& slot = Slab::at(slot_index);
     if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
     if (slot.has(Slot::kMoving)) continue;
     if (named < kMostNamed && (slot.turn == Turn::kReady || slot.turn == Turn::kParked)) {

@@ -80,6 +80,7 @@ std::vector<int> allowed_cpus() {
 std::size_t quota_of(const std::string& cpu_max) {
   unsigned long quota = 0;
   unsigned long period = 0;
+  if (cpu_max.contains('-')) return 0;  // scanf would take the sign
   if (std::sscanf(cpu_max.c_str(), "%lu %lu", &quota, &period) != 2) return 0;
   if (quota == 0 || period == 0) return 0;
   return quota / period + (quota % period != 0 ? 1 : 0);

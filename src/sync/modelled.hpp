@@ -59,19 +59,17 @@ class ModelEvent {
   }
   /// Owner: returns when there is a wake, and takes it.
   void wait() {
-    while (!look()) ModelSync::futex_wait(word_, 0);
+    do {
+      ModelSync::futex_wait(word_, 0);
+    } while (!look());
   }
   /// Owner: also returns when time is up.
   void wait_for_some_time() {
-    if (look()) return;
     ModelSync::futex_wait_for(word_, 0, 1);
     static_cast<void>(look());
   }
   /// Owner: takes a wake if there is one.
-  bool look() {
-    std::uint32_t one = 1;
-    return word_.compare_exchange_strong(one, 0, kAcqRel, kRelaxed);
-  }
+  bool look() { return word_.exchange(0, kAcqRel) != 0; }
 
  private:
   ModelSync::atomic<std::uint32_t> word_{0};

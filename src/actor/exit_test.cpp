@@ -1,0 +1,73 @@
+#include "bulkhead/exit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <exception>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "bulkhead/panic.hpp"
+
+namespace bulkhead {
+namespace {
+
+template <class E>
+Exit panic_of(E exception) {
+  return Exit::panic(std::make_exception_ptr(std::move(exception)));
+}
+
+TEST(Exit, is_normal_by_default) {
+  EXPECT_TRUE(Exit().is_normal());
+  EXPECT_EQ(Exit(), Exit::normal());
+  EXPECT_EQ(Exit().message(), "");
+  EXPECT_EQ(Exit().type(), "");
+  EXPECT_EQ(Exit().failure(), nullptr);
+}
+
+TEST(Exit, of_a_panic_says_what_and_of_which_type) {
+  const Exit exit = panic_of(std::runtime_error("went wrong"));
+  EXPECT_EQ(exit.kind(), Exit::Kind::kPanic);
+  EXPECT_FALSE(exit.is_normal());
+  EXPECT_EQ(exit.message(), "went wrong");
+  EXPECT_EQ(exit.type(), "std::runtime_error");
+  EXPECT_THROW(std::rethrow_exception(exit.failure()), std::runtime_error);
+}
+
+TEST(Exit, of_something_that_is_no_exception_is_a_panic_too) {
+  const Exit exit = panic_of(42);
+  EXPECT_EQ(exit.kind(), Exit::Kind::kPanic);
+  EXPECT_EQ(exit.type(), "int");
+  EXPECT_NE(exit.message(), "");
+  EXPECT_THROW(std::rethrow_exception(exit.failure()), int);
+}
+
+TEST(Exit, names_the_type_that_was_thrown_and_not_that_which_was_caught) {
+  EXPECT_EQ(panic_of(std::bad_alloc()).type(), "std::bad_alloc");
+  EXPECT_EQ(panic_of(Panic("x", std::source_location::current())).type(), "bulkhead::Panic");
+}
+
+TEST(Exit, is_a_value) {
+  Exit exit = panic_of(std::runtime_error("first"));
+  const Exit copy = exit;
+  exit = Exit::shutdown();
+  EXPECT_EQ(copy.message(), "first");
+  EXPECT_EQ(exit.kind(), Exit::Kind::kShutdown);
+}
+
+TEST(Exit, is_compared_by_kind_and_message) {
+  EXPECT_EQ(panic_of(std::runtime_error("a")), panic_of(std::logic_error("a")));
+  EXPECT_NE(panic_of(std::runtime_error("a")), panic_of(std::runtime_error("b")));
+  EXPECT_NE(panic_of(std::runtime_error("")), Exit::normal());
+  EXPECT_NE(Exit::shutdown(), Exit::stopped());
+}
+
+TEST(Exit, has_words) {
+  EXPECT_EQ(to_string(Exit::normal()), "normal");
+  EXPECT_EQ(to_string(Exit::shutdown()), "shutdown");
+  EXPECT_EQ(to_string(Exit::stopped()), "stopped");
+  EXPECT_EQ(to_string(panic_of(std::logic_error("no"))), "panic: no (std::logic_error)");
+}
+
+}  // namespace
+}  // namespace bulkhead

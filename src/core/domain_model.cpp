@@ -1,14 +1,15 @@
-// How a domain is waited for and stopped, under every interleaving, with weak memory. The cores here
-// have the loop of core.cpp (turn_over, idle, sleep) over the production's arrivals, and the counts;
-// what travels is put among the arrivals as it is: slots and inboxes are in handover_model.cpp.
+// How a domain is waited for and stopped, under every interleaving, with weak memory. The cores
+// here have the loop of core.cpp (turn_over, idle, sleep) over the production's arrivals, and the
+// counts; what travels is put among the arrivals as it is: slots and inboxes are in
+// handover_model.cpp.
 //
-//   idle_is_waited_for   D3, D4: wait_for_idle returns when all that was sent has been handled, also what
-//       was sent by handlers on other cores, and not before; it sees what the handlers did; and
-//       the last core that goes to sleep does not forget to tell it
-//   stopped              each core ends its actors, and leaves its loop: none sleeps for ever, whatever it
-//       was about to do when the stop began: to sleep, after a look at its descriptors that swallows
-//       the wake-up; to hand an actor over; to finish a spawn whose constructor let others run. What
-//       was sent by threads inside the gate is taken by a core
+//   idle_is_waited_for   D3, D4: wait_for_idle returns when all that was sent has been handled,
+//       also what was sent by handlers on other cores, and not before; it sees what the handlers
+//       did; and the last core that goes to sleep does not forget to tell it
+//   stopped              each core ends its actors, and leaves its loop: none sleeps for ever,
+//       whatever it was about to do when the stop began: to sleep, after a look at its descriptors
+//       that swallows the wake-up; to hand an actor over; to finish a spawn whose constructor let
+//       others run. What was sent by threads inside the gate is taken by a core
 //
 // Broken copies follow.
 #include <gtest/gtest.h>

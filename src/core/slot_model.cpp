@@ -1,13 +1,13 @@
 // Slots that are used again, and actors that are woken, under every interleaving, with weak memory.
 //
-//   used_again   S2, S4, S5: an actor ends, and another core, or the same, makes one of its slot. What is
-//       sent to the first, by threads outside or by a core that admitted it before, is dropped or
-//       comes to the first, and never to the second; what is sent to the second comes to it; the
-//       core that the slot has left touches it no more; no right is lost
-//   scanned      S5: a core that ends its actors looks at all slots while others are taken
-//   resumed      W3, I2: an actor that is blocked is resumed once, by its timer or by a reply, whichever
-//       claims its wait; while letters to it empty its inbox early, and wherever it goes between one
-//       wait and the next
+//   used_again   S2, S4, S5: an actor ends, and another core, or the same, makes one of its slot.
+//       What is sent to the first, by threads outside or by a core that admitted it before, is
+//       dropped or comes to the first, and never to the second; what is sent to the second comes to
+//       it; the core that the slot has left touches it no more; no right is lost
+//   scanned      S5: a core that ends its actors looks at all slots while others are taken resumed
+//   W3, I2: an actor that is blocked is resumed once, by its timer or by a reply, whichever
+//       claims its wait; while letters to it empty its inbox early, and wherever it goes between
+//       one wait and the next
 //
 // Broken copies follow; modelled.hpp says what each has wrong.
 #include <gtest/gtest.h>

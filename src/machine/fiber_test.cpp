@@ -20,9 +20,9 @@
 namespace bulkhead::machine {
 namespace {
 
-// A body on a stack of its own, driven by the thread that calls run. Like a core, the driver runs on
-// a lent stack while it drives; like an actor, the body leaves its stack by wait(), and the loop goes
-// on on a fresh one.
+// A body on a stack of its own, driven by the thread that calls run. Like a core, the driver runs
+// on a lent stack while it drives; like an actor, the body leaves its stack by wait(), and the loop
+// goes on on a fresh one.
 class Driven {
  public:
   explicit Driven(std::function<void(Driven&)> body) : body_(std::move(body)) {}
@@ -90,7 +90,8 @@ TEST(Fiber, runs_a_body_on_another_stack) {
   std::uintptr_t here = 0;
   std::uintptr_t there = 0;
   here = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0));
-  Driven driven([&](Driven&) { there = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); });
+  Driven driven(
+      [&](Driven&) { there = reinterpret_cast<std::uintptr_t>(__builtin_frame_address(0)); });
   driven.run();
   EXPECT_TRUE(driven.done());
   EXPECT_GT(std::max(here, there) - std::min(here, there), std::uintptr_t{1} << 16);
@@ -120,8 +121,7 @@ TEST(Fiber, goes_on_where_it_waited) {
   r1 *= 3, r2 *= 5, r3 *= 7, r4 *= 11, r5 *= 13, r6 *= 17, r7 *= 19;
   self.wait();
   d1 = std::sqrt(d1), d2 = std::sqrt(d2), d3 = std::sqrt(d3), d4 = std::sqrt(d4);
-  return r1 + r2 + r3 + r4 + r5 + r6 + r7 +
-         static_cast<std::uint64_t>((d1 + d2 + d3 + d4) * 1000);
+  return r1 + r2 + r3 + r4 + r5 + r6 + r7 + static_cast<std::uint64_t>((d1 + d2 + d3 + d4) * 1000);
 }
 
 TEST(Fiber, keeps_registers_over_a_wait) {

@@ -35,14 +35,12 @@ class StackStoreTest : public testing::TestWithParam<GuardKind> {
   StackStore store{GetParam()};
 };
 // The kinds of guards that this kernel has: mprotect always, the other one from 6.13 on.
-INSTANTIATE_TEST_SUITE_P(Guards, StackStoreTest,
-                         testing::ValuesIn(supported_guard() == GuardKind::kMadvise
-                                               ? std::vector{GuardKind::kMprotect,
-                                                             GuardKind::kMadvise}
-                                               : std::vector{GuardKind::kMprotect}),
-                         [](const auto& kind) {
-                           return kind.param == GuardKind::kMprotect ? "mprotect" : "madvise";
-                         });
+INSTANTIATE_TEST_SUITE_P(
+    Guards, StackStoreTest,
+    testing::ValuesIn(supported_guard() == GuardKind::kMadvise
+                          ? std::vector{GuardKind::kMprotect, GuardKind::kMadvise}
+                          : std::vector{GuardKind::kMprotect}),
+    [](const auto& kind) { return kind.param == GuardKind::kMprotect ? "mprotect" : "madvise"; });
 
 TEST_P(StackStoreTest, a_stack_has_its_size_and_all_of_it_can_be_used) {
   for (const std::size_t kib : {16, 32, 64, 256, 1024, 16 * 1024}) {
@@ -72,7 +70,8 @@ TEST_P(StackStoreTest, stacks_do_not_overlap_and_have_a_guard_between) {
 
 TEST_P(StackStoreTest, an_overflow_hits_the_guard) {
   Stack* stack = store.take(class_of_kib(16));
-  for (const std::size_t below : {std::size_t{1}, std::size_t{4096}, kGuardBytes - 1, kGuardBytes}) {
+  for (const std::size_t below :
+       {std::size_t{1}, std::size_t{4096}, kGuardBytes - 1, kGuardBytes}) {
     const support::Ended child = support::run_in_child([&] {
       std::signal(SIGSEGV, SIG_DFL);
       *static_cast<volatile std::byte*>(stack->bottom - below) = std::byte{1};

@@ -226,7 +226,8 @@ TEST(ArrivalsModel, a_core_that_sleeps_gets_all_that_is_pushed_once_and_in_order
 
 TEST(ArrivalsModel, a_lost_wake_up_is_found) {
   const auto lost = [](const model::Result& r) { expect_found(r, "lost wake-up"); };
-  lost(pushers_and_a_sleeper<Broken<Flaw::kSleepsAfterALook>>(kSequential, FirstSleep::kUntilWoken));
+  lost(
+      pushers_and_a_sleeper<Broken<Flaw::kSleepsAfterALook>>(kSequential, FirstSleep::kUntilWoken));
   lost(pushers_and_a_sleeper<Broken<Flaw::kSleepsUnheard>>(kSequential, FirstSleep::kUntilWoken));
   lost(pushers_and_a_sleeper<Broken<Flaw::kNeverWakes>>(kSequential, FirstSleep::kUntilWoken));
   lost(pushers_and_a_sleeper<Broken<Flaw::kWakesWhenEmpty>>(kSequential, FirstSleep::kUntilWoken));
@@ -236,17 +237,21 @@ TEST(ArrivalsModel, an_arrival_that_is_lost_or_disordered_is_found) {
   expect_found(
       pushers_and_a_sleeper<Broken<Flaw::kWakesUpByStore>>(kSequential, FirstSleep::kForSomeTime),
       "lost wake-up");
-  expect_found(pushers_and_a_sleeper<Broken<Flaw::kTakesByStore>>(kSequential, FirstSleep::kUntilWoken),
-               "lost wake-up");
-  expect_found(pushers_and_a_sleeper<Broken<Flaw::kNewestFirst>>(kSequential, FirstSleep::kUntilWoken),
-               "in order");
+  expect_found(
+      pushers_and_a_sleeper<Broken<Flaw::kTakesByStore>>(kSequential, FirstSleep::kUntilWoken),
+      "lost wake-up");
+  expect_found(
+      pushers_and_a_sleeper<Broken<Flaw::kNewestFirst>>(kSequential, FirstSleep::kUntilWoken),
+      "in order");
 }
 
 TEST(ArrivalsModel, content_that_is_not_seen_is_found) {
-  expect_found(pushers_and_a_sleeper<WeakArrivals<Step::kPush>>(kSequential, FirstSleep::kForSomeTime),
-               "data race: plain memory nodes");
-  expect_found(pushers_and_a_sleeper<WeakArrivals<Step::kTake>>(kSequential, FirstSleep::kForSomeTime),
-               "data race: plain memory nodes");
+  expect_found(
+      pushers_and_a_sleeper<WeakArrivals<Step::kPush>>(kSequential, FirstSleep::kForSomeTime),
+      "data race: plain memory nodes");
+  expect_found(
+      pushers_and_a_sleeper<WeakArrivals<Step::kTake>>(kSequential, FirstSleep::kForSomeTime),
+      "data race: plain memory nodes");
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 // The gate of gate.hpp under every interleaving, with weak memory.
 //
-//   opened_and_closed  G1, G2: who is inside sees the house as it was when it was opened, and it is not
-//       torn down around him; after close() nobody is inside and nobody comes in; then all that was
-//       done inside is seen; and the same when it is opened once more
-//   a_late_visitor     G3: who holds something that keeps the house from going away comes in although
-//       the gate is closed, and the second close() waits for him
+//   opened_and_closed  G1, G2: who is inside sees the house as it was when it was opened, and it is
+//       not torn down around him; after close() nobody is inside and nobody comes in; then all that
+//       was done inside is seen; and the same when it is opened once more
+//   a_late_visitor     G3: who holds something that keeps the house from going away comes in
+//       although the gate is closed, and the second close() waits for him
 //
 // Broken copies follow: the same code with one memory order weaker, and code with one thing wrong.
 #include <gtest/gtest.h>

@@ -60,12 +60,12 @@ using WeakInbox = Inbox<Weaker<step, order>, Note>;
 // --- an inbox with one thing wrong ---
 
 enum class Flaw {
-  kPushesByStore,    // a push between look and store is overwritten
-  kTellsWhenEmpty,   // whoever finds it empty notifies, told or not
-  kTakeSettles,      // an early take gives up the right that a sender holds
-  kSettlesByStore,   // what comes between look and store is lost
-  kNewestFirst,      // not turned around
-  kClaimsByStore     // a push between look and claim loses its right
+  kPushesByStore,   // a push between look and store is overwritten
+  kTellsWhenEmpty,  // whoever finds it empty notifies, told or not
+  kTakeSettles,     // an early take gives up the right that a sender holds
+  kSettlesByStore,  // what comes between look and store is lost
+  kNewestFirst,     // not turned around
+  kClaimsByStore    // a push between look and claim loses its right
 };
 
 template <Flaw flaw>
@@ -140,8 +140,8 @@ constexpr unsigned kMostNotes = 2;
 template <class AnyInbox>
 struct Actor {
   AnyInbox inbox;
-  ModelSync::plain<unsigned> link{0};     // the arrival link
-  ModelSync::atomic<unsigned> news{0};    // how often the actor is among the arrivals
+  ModelSync::plain<unsigned> link{0};   // the arrival link
+  ModelSync::atomic<unsigned> news{0};  // how often the actor is among the arrivals
   ModelSync::atomic<unsigned> handled{0};
   Note notes[kMostSenders][kMostNotes];
 
@@ -231,7 +231,8 @@ model::Result senders_and_an_owner(const model::Options& options, const Setting&
     });
     for (unsigned i = 0; i < kMostSenders; ++i) {
       if (setting.notes[i] == 0) continue;
-      run.thread(i == 0 ? "sender 0" : "sender 1", [s, setting, i] { s->send(i, setting.notes[i]); });
+      run.thread(i == 0 ? "sender 0" : "sender 1",
+                 [s, setting, i] { s->send(i, setting.notes[i]); });
     }
     run.finally([s] {
       const unsigned told = s->news.load();

@@ -1,8 +1,8 @@
 // The wait word of wait_word.hpp under every interleaving, with weak memory.
 //
-//   one_claim_per_wait    W2, W3: of a reply, a stop, and a waiter who runs out of time, one claims the
-//       wait; only that one writes into the waiter's frame; the waiter sees what it wrote and is
-//       resumed once. The epoch may reach the claimers by a way that orders nothing.
+//   one_claim_per_wait    W2, W3: of a reply, a stop, and a waiter who runs out of time, one claims
+//       the wait; only that one writes into the waiter's frame; the waiter sees what it wrote and
+//       is resumed once. The epoch may reach the claimers by a way that orders nothing.
 //   no_claim_fails        W2: who is told the epoch by a way that orders, alone, claims it
 //   stale_claims          W2: who still holds the epoch of an earlier wait never claims a later one
 //   a_wait_that_is_ended  a stop that claims whatever is open, in the face of waits that go on
@@ -37,8 +37,8 @@ struct Weaker : ModelSync {
     }
     bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
                                  std::memory_order failure) {
-      return Base::compare_exchange_strong(expected, desired, step == Step::kClaim ? order : success,
-                                           failure);
+      return Base::compare_exchange_strong(expected, desired,
+                                           step == Step::kClaim ? order : success, failure);
     }
   };
 };
@@ -171,7 +171,8 @@ model::Result one_claim_per_wait(const model::Options& options, Resume how = Res
 
 enum class Telling { kOrders, kOrdersNothing };
 
-// Without a time-out: the only claim must not fail. A claim that reads an old value of the word does.
+// Without a time-out: the only claim must not fail. A claim that reads an old value of the word
+// does.
 template <class Word>
 model::Result no_claim_fails(const model::Options& options, Telling telling) {
   return model::explore(options, [telling](model::Run& run) {
@@ -277,7 +278,8 @@ TEST(WaitWordModel, a_stale_epoch_lands_on_no_later_wait) {
 
 TEST(WaitWordModel, a_stale_epoch_that_lands_on_a_later_wait_is_found) {
   expect_found(stale_claims<Broken<Flaw::kForgetsTheEpoch>>(kSequential), "lands on no later wait");
-  expect_found(stale_claims<Broken<Flaw::kEpochsStartAgain>>(kSequential), "lands on no later wait");
+  expect_found(stale_claims<Broken<Flaw::kEpochsStartAgain>>(kSequential),
+               "lands on no later wait");
 }
 
 TEST(WaitWordModel, a_stop_ends_the_wait_that_it_finds) {

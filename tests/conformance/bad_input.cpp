@@ -1,6 +1,6 @@
 // What makes no sense is refused, by an error that says what was given and what is possible.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -72,8 +72,8 @@ TEST(BadConfig, stack_size) {
 }
 
 TEST(BadConfig, the_number_of_cores_in_the_environment) {
-  for (const char* const text : {"", " ", "0", "257", "-1", "+2", "4x", "x4", " 4", "4 ", "1.5", "0x4",
-                                 "99999999999999999999999", "four"}) {
+  for (const char* const text : {"", " ", "0", "257", "-1", "+2", "4x", "x4", " 4", "4 ", "1.5",
+                                 "0x4", "99999999999999999999999", "four"}) {
     ASSERT_EQ(setenv("BULKHEAD_CORES", text, 1), 0);
     expect_words(error_of_config([](Config&) {}), {"BULKHEAD_CORES", text, "1 to 256"});
     EXPECT_EQ(error_of_config([](Config& config) { config.cores = 2; }), "accepted")

@@ -1,6 +1,6 @@
 // C2, D1: any handler may block; who blocks keeps a stack, who does not has none.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <algorithm>
 #include <array>
@@ -168,8 +168,10 @@ ON_ONE_AND_SEVERAL_CORES(Stacks);
 
 TEST_P(Stacks, have_the_size_that_the_options_ask_for) {
   std::atomic<int> right{0};
-  const std::pair<std::size_t, int> sizes[] = {
-      {256 << 10, 150}, {1 << 20, 700}, {std::size_t{16} << 20, 12'000}, {std::size_t{64} << 20, 50'000}};
+  const std::pair<std::size_t, int> sizes[] = {{256 << 10, 150},
+                                               {1 << 20, 700},
+                                               {std::size_t{16} << 20, 12'000},
+                                               {std::size_t{64} << 20, 50'000}};
   for (const auto& [bytes, steps] : sizes) {
     SpawnOptions options = on_core(1);
     options.stack_size = bytes;
@@ -202,8 +204,8 @@ TEST_P(Stacks, of_all_sizes_take_turns) {
       ++right;
     });
   }
-  ASSERT_TRUE(support::eventually(
-      [&] { return door.ask(Door::Waiting{}, support::kDeadline) == 60u; }));
+  ASSERT_TRUE(
+      support::eventually([&] { return door.ask(Door::Waiting{}, support::kDeadline) == 60u; }));
   door.send(Door::Open{});
   wait_for_idle();
   EXPECT_EQ(right, 60);
@@ -217,8 +219,8 @@ TEST_P(Stacks, of_a_blocked_actor_are_given_back_when_it_ends) {
         EXPECT_TRUE(door.ask(Door::Pass{}, bulkhead::kForever).has_value());
       });
     }
-    ASSERT_TRUE(support::eventually(
-        [&] { return door.ask(Door::Waiting{}, support::kDeadline) == 500u; }));
+    ASSERT_TRUE(
+        support::eventually([&] { return door.ask(Door::Waiting{}, support::kDeadline) == 500u; }));
     door.send(Door::Open{});
     wait_for_idle();
   };
@@ -257,7 +259,8 @@ TEST_P(Stacks, are_not_kept_by_idle_actors) {
   });
   wait_for_idle();
   const std::size_t each = (support::resident_bytes() - before) / kActors;
-  EXPECT_LE(each, 1024 * support::kMemoryFactor) << "bytes for each idle actor, its address in the test's list included";
+  EXPECT_LE(each, 1024 * support::kMemoryFactor)
+      << "bytes for each idle actor, its address in the test's list included";
   EXPECT_EQ(made.entries()[0].back().ask(1, support::kDeadline), 2);
 }
 

@@ -244,7 +244,8 @@ TEST_P(BoundedAndHeld, tells_waiting_senders_when_the_actor_ends) {
   EXPECT_EQ(Live::alive(), 0);
 }
 
-// Producers that are faster than their consumer, each waiting for room: nothing is lost or overtaken.
+// Producers that are faster than their consumer, each waiting for room: nothing is lost or
+// overtaken.
 TEST_P(Bounded, keeps_order_and_bound_for_senders_that_wait) {
   constexpr std::uint32_t kSenders = 8;
   constexpr std::uint32_t kMessages = 500;

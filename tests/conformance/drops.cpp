@@ -1,6 +1,6 @@
 // A12: a message that is not handled is destroyed exactly once, counted by its cause, and told.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -220,8 +220,8 @@ TEST_P(Drops, refused_by_a_full_mailbox) {
   bounded.mailbox_bound = 2;
   const auto receiver = runtime.spawn_with<Receiver>(bounded, &go);
   receiver.send(Hold{Live(0)});
-  ASSERT_TRUE(support::eventually(
-      [&] { return receiver.send(Cargo{Live(1)}) == Delivery::kFull; }));
+  ASSERT_TRUE(
+      support::eventually([&] { return receiver.send(Cargo{Live(1)}) == Delivery::kFull; }));
   const auto refused = runtime.stats().refused;
   EXPECT_EQ(receiver.send(Cargo{Live(2)}), Delivery::kFull);
   EXPECT_EQ(receiver.ask('?').error(), AskError::kFull);
@@ -327,7 +327,8 @@ TEST_P(Drops, in_a_storm_of_sends_and_stops) {
   constexpr int kThreads = 3;
   constexpr int kEach = 20;
   for (int round = 0; round < kRounds; ++round) {
-    const auto receiver = runtime.spawn_with<Receiver>(on_core(static_cast<std::size_t>(round)), &go);
+    const auto receiver =
+        runtime.spawn_with<Receiver>(on_core(static_cast<std::size_t>(round)), &go);
     std::vector<std::thread> threads;
     for (int t = 0; t < kThreads; ++t) {
       threads.emplace_back([receiver, t] {

@@ -1,8 +1,8 @@
 // A18: a runtime's life: made, started, used, shut down, and started again.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <array>
 #include <atomic>
@@ -66,7 +66,8 @@ TEST_P(Lifecycle, a_runtime_can_be_started_again_and_again_and_leaves_nothing) {
   }
   EXPECT_EQ(support::open_descriptors(), descriptors);
   EXPECT_EQ(support::threads(), threads);
-  EXPECT_LE(support::mappings(), mappings + 4 * support::kMemoryFactor) << "the allocator may have made an arena";
+  EXPECT_LE(support::mappings(), mappings + 4 * support::kMemoryFactor)
+      << "the allocator may have made an arena";
 }
 
 // A18

@@ -1,6 +1,6 @@
 // A10: messages of all sizes and alignments, and the pools that their memory comes from.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <array>
 #include <atomic>
@@ -72,7 +72,8 @@ class Placing {
   explicit Placing(Report* report) : report_(report) {}
   void receive(const Placed& message) {
     ++report_->handled;
-    if (reinterpret_cast<std::uintptr_t>(&message) % 64 != 0 || message.value != 42) ++report_->wrong;
+    if (reinterpret_cast<std::uintptr_t>(&message) % 64 != 0 || message.value != 42)
+      ++report_->wrong;
   }
 
  private:

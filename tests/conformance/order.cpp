@@ -1,4 +1,5 @@
-// A7: what one actor sends another arrives in the order sent. Nothing is lost and nothing is doubled.
+// A7: what one actor sends another arrives in the order sent. Nothing is lost and nothing is
+// doubled.
 #include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
 
@@ -131,7 +132,8 @@ TEST_P(Order, holds_when_threads_outside_ask_now_and_then) {
   expect(std::uint64_t{3} * 600 * to.size());
 }
 
-// A7: a refused message is sent again later, and nothing that was sent after it can have come before.
+// A7: a refused message is sent again later, and nothing that was sent after it can have come
+// before.
 TEST_P(Order, holds_with_full_mailboxes) {
   SpawnOptions bounded;
   bounded.mailbox_bound = 8;

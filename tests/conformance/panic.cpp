@@ -208,7 +208,8 @@ TEST_P(Panics, after_a_wait_are_no_different) {
   for (const Told& told : deaths.entries()) EXPECT_EQ(told.exit.message(), "after a wait");
 }
 
-// A19: an exception in flight, and one that is being handled, belong to the actor, not to its thread.
+// A19: an exception in flight, and one that is being handled, belong to the actor, not to its
+// thread.
 TEST_P(Panics, that_are_being_handled_are_kept_apart_over_a_wait) {
   std::atomic<int> right{0};
   for (int i = 0; i < 200; ++i) {

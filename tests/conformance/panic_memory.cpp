@@ -1,6 +1,6 @@
 // A20: actors that fail leave nothing behind.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <stdexcept>
 #include <string>
@@ -51,7 +51,8 @@ TEST_P(PanicMemory, is_flat_over_fifty_thousand_panics) {
   EXPECT_EQ(runtime.stats().actors_failed, kActors + kActors / 10u);
   EXPECT_EQ(runtime.stats().actors(), 0u);
   // A hundredth of what they would have left had each kept but its state.
-  EXPECT_LT(support::resident_bytes(), before + std::size_t{kActors} * 500 * support::kMemoryFactor);
+  EXPECT_LT(support::resident_bytes(),
+            before + std::size_t{kActors} * 500 * support::kMemoryFactor);
 }
 
 // A20
@@ -75,7 +76,8 @@ TEST_P(PanicMemory, is_flat_over_panics_of_blocked_actors) {
   const std::size_t mappings = support::mappings();
   fail(kActors);
   EXPECT_EQ(Live::alive(), 0);
-  EXPECT_LT(support::resident_bytes(), before + std::size_t{kActors} * 1000 * support::kMemoryFactor);
+  EXPECT_LT(support::resident_bytes(),
+            before + std::size_t{kActors} * 1000 * support::kMemoryFactor);
   EXPECT_LE(support::mappings(), mappings + 20 * support::kMemoryFactor);
 }
 

@@ -95,7 +95,8 @@ TEST_P(ReceiveTimeouts, are_started_again_by_each_message_and_by_nothing_else) {
   EXPECT_EQ(watched.early, 0);
 }
 
-// A16: each message starts the countdown from the beginning, so it does not fire while they keep coming.
+// A16: each message starts the countdown from the beginning, so it does not fire while they keep
+// coming.
 TEST_P(ReceiveTimeouts, are_stopped_by_a_message) {
   Watched watched;
   const auto watcher = runtime.spawn_with<Watcher>(on_core(1), &watched, 400ms);

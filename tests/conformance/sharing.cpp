@@ -54,8 +54,8 @@ TEST_P(Sharing, idle_cores_take_over_actors_of_a_busy_one) {
       --left;
     });
   }
-  // The machine may have fewer processors than the runtime has cores; all the same every core gets its
-  // share in the end.
+  // The machine may have fewer processors than the runtime has cores; all the same every core gets
+  // its share in the end.
   EXPECT_TRUE(support::eventually([&] { return places.cores() == cores(); }));
   enough.set();
   wait_for_idle();

@@ -105,8 +105,8 @@ TEST_P(Shutdown, names_those_who_are_left_when_its_patience_is_at_an_end) {
   EXPECT_NE(said.find(to_string(stubborn.pid())), std::string::npos) << said;
 }
 
-// A18: who is at work on a core when patience ends is named too; it is waited for, since nothing can
-// end a handler that does not block.
+// A18: who is at work on a core when patience ends is named too; it is waited for, since nothing
+// can end a handler that does not block.
 TEST_P(Shutdown, waits_for_a_handler_that_is_busy_and_names_it) {
   struct Diligent {
     support::Event* held;

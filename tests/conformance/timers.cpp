@@ -1,6 +1,6 @@
 // Timers that deliver a message.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -205,7 +205,8 @@ TEST_P(Timers, move_with_their_actor) {
   };
   Seen seen;
   std::vector<Address<Owner>> owners;
-  for (std::size_t i = 0; i < 10; ++i) owners.push_back(runtime.spawn_with<Owner>(on_core(0), &seen));
+  for (std::size_t i = 0; i < 10; ++i)
+    owners.push_back(runtime.spawn_with<Owner>(on_core(0), &seen));
   runtime.spawn_with(pinned_to(1), [owners] {
     for (int i = 0; i < 30; ++i) {
       for (const auto& owner : owners) {
@@ -226,25 +227,28 @@ TEST_P(Timers, of_a_hundred_thousand_fire_all) {
   const auto receiver = runtime.spawn_with<Receiver>(on_core(1), &seen);
   std::atomic<int> cancelled{0};
   for (std::size_t core = 0; core < cores(); ++core) {
-    runtime.spawn_with(on_core(core), [&, receiver, core, share = kTimers / static_cast<int>(cores())] {
-      support::Random random(seed + core);
-      std::vector<TimerRef> timers;
-      for (int i = 0; i < share; ++i) {
-        const auto time = std::chrono::microseconds(random.below(300'000));
-        timers.push_back(send_after(time, receiver, after(time, i)));
-      }
-      for (int i = 0; i < share / 10; ++i) {
-        if (bulkhead::cancel(timers[random.below(static_cast<std::uint32_t>(timers.size()))])) {
-          ++cancelled;
-        }
-      }
-      while (seen.fired + cancelled < kTimers / static_cast<int>(cores()) * static_cast<int>(cores())) {
-        this_actor::sleep_for(1ms);
-      }
-    });
+    runtime.spawn_with(
+        on_core(core), [&, receiver, core, share = kTimers / static_cast<int>(cores())] {
+          support::Random random(seed + core);
+          std::vector<TimerRef> timers;
+          for (int i = 0; i < share; ++i) {
+            const auto time = std::chrono::microseconds(random.below(300'000));
+            timers.push_back(send_after(time, receiver, after(time, i)));
+          }
+          for (int i = 0; i < share / 10; ++i) {
+            if (bulkhead::cancel(timers[random.below(static_cast<std::uint32_t>(timers.size()))])) {
+              ++cancelled;
+            }
+          }
+          while (seen.fired + cancelled <
+                 kTimers / static_cast<int>(cores()) * static_cast<int>(cores())) {
+            this_actor::sleep_for(1ms);
+          }
+        });
   }
   wait_for_idle();
-  EXPECT_EQ(seen.fired + cancelled, kTimers / static_cast<int>(cores()) * static_cast<int>(cores()));
+  EXPECT_EQ(seen.fired + cancelled,
+            kTimers / static_cast<int>(cores()) * static_cast<int>(cores()));
   EXPECT_EQ(seen.early, 0);
 }
 
@@ -318,7 +322,8 @@ TEST_P(TimersAlone, receive_timeouts_of_a_busy_runtime_fire_within_32_ms) {
     });
   }
   runtime.spawn_with<Late>(on_core(1), &late, 5ms);
-  ASSERT_TRUE(support::eventually([&] { return runtime.stats().actors_ended > 0 || late.size() >= 20; }));
+  ASSERT_TRUE(
+      support::eventually([&] { return runtime.stats().actors_ended > 0 || late.size() >= 20; }));
   done = true;
   wait_for_idle();
   ASSERT_EQ(late.size(), 20u);

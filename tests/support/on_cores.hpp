@@ -1,4 +1,5 @@
-/// Fixtures for behaviours that must hold on one core, on several, and on more than the machine has.
+/// Fixtures for behaviours that must hold on one core, on several, and on more than the machine
+/// has.
 #pragma once
 
 #include <bulkhead/bulkhead.hpp>

@@ -28,7 +28,8 @@ struct Ended {
   std::string errors;  ///< what it wrote to stderr
 };
 
-/// Runs `function` in a child process, which then exits with 0. Killed when it does not end in time.
+/// Runs `function` in a child process, which then exits with 0. Killed when it does not end in
+/// time.
 [[nodiscard]] Ended run_in_child(const std::function<void()>& function);
 
 }  // namespace support

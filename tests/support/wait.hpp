@@ -9,7 +9,8 @@ namespace support {
 
 using Clock = std::chrono::steady_clock;
 
-/// What no wait of a test exceeds unless the test has failed. Sanitizers and shared machines are slow.
+/// What no wait of a test exceeds unless the test has failed. Sanitizers and shared machines are
+/// slow.
 inline constexpr std::chrono::seconds kDeadline{60};
 
 /// Waits until `condition()` holds; false when the deadline passes before.

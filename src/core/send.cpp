@@ -59,6 +59,15 @@ Domain* enter_domain_of(const Slot& slot) noexcept {
   return nullptr;
 }
 
+// The domain inside whose gate a thread outside is between prepare and commit: the slot alone would
+// not tell, since it has no home while it changes hands. The link is free until the push.
+void remember_gate(Signal& signal, Domain& domain) noexcept {
+  signal.next = reinterpret_cast<Signal*>(&domain);
+}
+Domain& entered_by(const Signal& signal) noexcept {
+  return *reinterpret_cast<Domain*>(signal.next);
+}
+
 // Inside the gate of the slot's domain, and leaves it.
 void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
   domain.outside.sent.fetch_add(1, std::memory_order_release);  // [pair domain.quiescent]
@@ -68,15 +77,20 @@ void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
 
 // For an actor of another domain, which is not inside the gate yet.
 [[gnu::noinline, gnu::cold]] void commit_abroad(Slot& slot, Pid to, Signal* signal) noexcept {
-  if (Domain* domain = enter_domain_of(slot); domain != nullptr) {
+  Domain* domain = enter_domain_of(slot);
+  // Only of an actor that lives is it sure that the slot belongs to this domain.
+  const bool gone =
+      domain != nullptr && slot.generation.load(std::memory_order_relaxed) != to.generation();
+  if (domain != nullptr && !gone) {
     push_from_outside(*domain, slot, signal);
     return;
   }
+  if (domain != nullptr) domain->gate.leave();
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
   const SignalOps& ops = *signal->ops;
-  ops.destroy(signal, DropCause::kStopped);
+  ops.destroy(signal, gone ? DropCause::kGone : DropCause::kStopped);
   release_anywhere(signal);
-  count_refused(to, Delivery::kStopped, ops.name);
+  count_refused(to, gone ? Delivery::kGone : Delivery::kStopped, ops.name);
 }
 
 // The part of prepare that looks at the receiver and makes the signal.
@@ -143,7 +157,11 @@ namespace {
   const std::uint32_t most =
       bound == Bound::kKept ? slot->mail_bound.load(std::memory_order_relaxed) : 0;
   const Admission admission = admit(nullptr, slot, to, most, bytes, memory::kHeapClass);
-  if (admission.signal == nullptr) domain->gate.leave();
+  if (admission.signal == nullptr) {
+    domain->gate.leave();
+  } else {
+    remember_gate(*admission.signal, *domain);
+  }
   return admission;
 }
 
@@ -263,7 +281,7 @@ void release_in_hand(Signal* signal) noexcept {
 void withdraw(Pid to, Signal* signal) noexcept {
   Slot& slot = Slab::at(to.index());
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
-  if (tl_core == nullptr) domain_of(&slot)->gate.leave();
+  if (tl_core == nullptr) entered_by(*signal).gate.leave();
   release_anywhere(signal);
 }
 
@@ -272,7 +290,7 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
   Slot& slot = Slab::at(to.index());
   Core* core = tl_core;
   if (core == nullptr) [[unlikely]] {
-    push_from_outside(*domain_of(&slot), slot, signal);
+    push_from_outside(entered_by(*signal), slot, signal);
     return;
   }
   const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
@@ -289,8 +307,9 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
     if (slot.turn == Turn::kIdle) core->make_ready(slot);
     return;
   }
-  if (home == kNoCore) [[unlikely]] {
-    // It has ended since it was admitted, and its slot is on its way to another core.
+  if (home == kNoCore || slot.generation.load(std::memory_order_relaxed) != to.generation())
+      [[unlikely]] {
+    // It has ended since it was admitted, and its slot may be on its way to another core.
     core->counts.sent.raise();
     core->drop(signal, to, DropCause::kGone);
     return;

@@ -4,10 +4,13 @@
 //       What is sent to the first, by threads outside or by a core that admitted it before, is
 //       dropped or comes to the first, and never to the second; what is sent to the second comes to
 //       it; the core that the slot has left touches it no more; no right is lost
-//   scanned      S5: a core that ends its actors looks at all slots while others are taken resumed
-//   W3, I2: an actor that is blocked is resumed once, by its timer or by a reply, whichever
-//       claims its wait; while letters to it empty its inbox early, and wherever it goes between
-//       one wait and the next
+//   scanned      S5: a core that ends its actors looks at all slots while others are taken
+//   sent_to_another_domain   D5 (domain.hpp): who has come inside the gate of a slot's domain, and
+//       has seen there that the receiver lives, finds the slot that domain's, whatever stops and
+//       starts
+//   resumed      W3, I2: an actor that is blocked is resumed once, by its timer or by a reply,
+//       whichever claims its wait; while letters to it empty its inbox early, and wherever it goes
+//       between one wait and the next
 //
 // Broken copies follow; modelled.hpp says what each has wrong.
 #include <gtest/gtest.h>
@@ -15,6 +18,7 @@
 #include <memory>
 
 #include "core/modelled.hpp"
+#include "sync/gate.hpp"
 
 namespace bulkhead::core {
 namespace {
@@ -36,7 +40,7 @@ enum class First { kFromOutside, kFromTheCore };
 
 struct Setting {
   Taker taker = Taker::kOtherCore;
-  Late late = Late::kFromOutside;    // the letter to the actor that has ended
+  Late late = Late::kFromOutside;     // the letter to the actor that has ended
   First first = First::kFromTheCore;  // the letter to the one that follows
 };
 
@@ -50,8 +54,8 @@ struct Program {
   ModelSlot slot;
   ModelSignal late;
   ModelSignal first;
-  ModelSync::atomic<std::uint32_t> born{0};      // generation of the second actor
-  ModelSync::atomic<std::uint32_t> accounted{0}; // letters that were handled or dropped
+  ModelSync::atomic<std::uint32_t> born{0};       // generation of the second actor
+  ModelSync::atomic<std::uint32_t> accounted{0};  // letters that were handled or dropped
 
   explicit Program(model::Run& run) {
     slot.name(run, "inbox", "home", "link", "own lines");
@@ -217,6 +221,98 @@ TEST(SlotModel, a_core_that_ends_its_actors_ends_no_others) {
 
 TEST(SlotModel, a_core_that_ends_an_actor_of_another_is_found) {
   expect_found(scanned<Flaw::kScansWithoutLock>(kSequential), "data race: plain memory own lines");
+}
+
+// --- slots that go to another domain ---
+
+enum class Asks { kWhoLives, kWhoseItIs, kNothing };  // inside the gate; the last two break rule D5
+
+// Domain 0 stops: its slot goes to the slab, where it keeps its home, and its core may go to
+// domain 1. That takes the slot, or does not get it. Domain 0 starts again. All the while somebody
+// sends to the slot's first actor.
+struct Domains {
+  sync::Gate<ModelSync> gates[2];
+  ModelSync::atomic<std::uint32_t> generation{1};
+  ModelSync::atomic<std::uint16_t> home{0};
+  ModelSync::atomic<std::uint16_t> domain_of_core[2];
+  sync::ModelMutex slab;
+  ModelSync::plain<bool> in_slab{false};
+  ModelSync::plain<std::uint16_t> owner{0};  // the domain that counts what is sent to the slot
+
+  explicit Domains(model::Run& run) {
+    run.name("gates", gates);
+    run.name("generation", generation);
+    run.name("home", home);
+    run.name("domains of cores", domain_of_core);
+    run.name("slab", slab);
+    run.name("owner", owner);
+    domain_of_core[1].store(1, kRelaxed);
+    gates[0].open();
+  }
+
+  // core::domain_of.
+  [[nodiscard]] std::uint16_t domain() const {
+    const std::uint16_t core = home.load(kAcquire);
+    return core == kNowhere ? kNowhere : domain_of_core[core].load(kAcquire);
+  }
+
+  // enter_domain_of, prepare_outside, and push_from_outside.
+  void send(Asks asks) {
+    const std::uint16_t inside = domain();
+    if (inside == kNowhere || !gates[inside].enter()) return;
+    if (goes_on(asks, inside)) {
+      model::check(owner.read() == inside, "inside a domain's gate, the slot is that domain's");
+    }
+    gates[inside].leave();
+  }
+  bool goes_on(Asks asks, std::uint16_t inside) const {
+    if (asks == Asks::kNothing) return true;
+    if (domain() != inside) return false;
+    return asks == Asks::kWhoseItIs || generation.load(kRelaxed) == 1;
+  }
+
+  // Domain::stop, Domain::give, and Domain::start with other cores.
+  void stop_and_start() {
+    generation.store(2, kRelease);
+    gates[0].close();
+    slab.lock();
+    owner.write(kNowhere);
+    in_slab.write(true);
+    slab.unlock();
+    domain_of_core[0].store(1, kRelease);
+    gates[0].open();
+  }
+
+  // Domain::take with core 0, when that is there, and Domain::start; then Domain::take_slots.
+  void take() {
+    const bool with_core_0 = domain_of_core[0].load(kAcquire) == 1;
+    gates[1].open();
+    slab.lock();
+    const bool there = in_slab.read();
+    if (there) home.store(kNowhere, kRelease);
+    slab.unlock();
+    if (!there) return;
+    owner.write(1);
+    home.store(with_core_0 ? 0 : 1, kRelease);
+  }
+};
+
+model::Result sent_to_another_domain(const model::Options& options, Asks asks) {
+  return model::explore(options, [asks](model::Run& run) {
+    auto s = std::make_shared<Domains>(run);
+    run.thread("domain 0", [s] { s->stop_and_start(); });
+    run.thread("domain 1", [s] { s->take(); });
+    run.thread("sender", [s, asks] { s->send(asks); });
+  });
+}
+
+TEST(SlotModel, who_is_inside_a_gate_finds_slots_of_that_domain) {
+  expect_ok(sent_to_another_domain(sync::full(), Asks::kWhoLives));
+}
+
+TEST(SlotModel, a_slot_of_another_domain_is_found) {
+  expect_found(sent_to_another_domain(kSequential, Asks::kWhoseItIs), "the slot is that domain's");
+  expect_found(sent_to_another_domain(kSequential, Asks::kNothing), "the slot is that domain's");
 }
 
 // --- actors that are woken ---

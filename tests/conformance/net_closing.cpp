@@ -110,6 +110,32 @@ TEST_P(NetClosing, a_close_races_with_readers_and_the_number_is_never_read_by_th
   EXPECT_EQ(wrong, 0);
 }
 
+// B19
+TEST_P(NetClosing, a_stream_whose_number_was_closed_behind_its_back_is_closed_when_it_is_reused) {
+  auto listener = *Listener::listen(Endpoint::loopback(0));
+  const Peer first = Peer::connect(listener.local().port());
+  const Peer second = Peer::connect(listener.local().port());
+  Stream lost;
+  in_actor([&] { lost = *listener.accept(kDeadline); });
+  Event told;
+  in_background(1, [&] {
+    std::byte buffer[16];
+    EXPECT_EQ(error_of(lost.read_some(buffer, kDeadline)).kind, ErrorKind::kClosed);
+    told.set();
+  });
+  Stream next;
+  in_actor([&] {
+    close(lost.descriptor().number());
+    next = *listener.accept(kDeadline);
+  });
+  ASSERT_EQ(next.descriptor().number(), lost.descriptor().number());
+  EXPECT_TRUE(told.wait());
+  EXPECT_FALSE(lost.is_open());
+  lost.close();
+  second.send("2");
+  in_actor([&] { EXPECT_EQ(read_text(next, 1), "2"); });
+}
+
 // --- ending a runtime ---
 
 // Actors that wait in every way that there is, for what never comes.

@@ -72,9 +72,14 @@ TEST_P(NetListeners, what_cannot_be_listened_on_is_an_error) {
 }
 
 // B19
-TEST_P(NetListeners, ipv6_works_alike) {
+TEST_P(NetListeners, ipv6_works_alike_or_is_said_to_be_missing) {
   auto made = Listener::listen(Endpoint::loopback_v6(0), {.v6_only = true});
-  ASSERT_TRUE(made) << made.error().text << ": does this machine have no IPv6?";
+  if (!made) {
+    EXPECT_TRUE(made.error().kind == ErrorKind::kBadAddress ||
+                made.error().kind == ErrorKind::kAddressNotAvailable)
+        << made.error().text;
+    return;
+  }
   Listener listener = *std::move(made);
   in_background(1, [&] {
     auto stream = Stream::connect(listener.local(), kDeadline);

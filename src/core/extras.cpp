@@ -129,7 +129,10 @@ void give_free_timers(Core& core) noexcept {
 }
 
 Extras& extras_of(Slot& slot, Core& core) {
-  if (slot.extras == nullptr) slot.extras = new (core.pool.take(0)) Extras;
+  if (slot.extras == nullptr) {
+    slot.extras = new (core.pool.take(0)) Extras;
+    slot.extras->pool = core.index;
+  }
   return *slot.extras;
 }
 
@@ -142,7 +145,7 @@ void discard_extras(Slot& slot, Core& core) noexcept {
     ops->destroy(signal, DropCause::kGone);
     core.release(signal);
   }
-  core.pool.give(slot.extras, 0);
+  core.release_block(slot.extras, slot.extras->pool, 0);
   slot.extras = nullptr;
 }
 

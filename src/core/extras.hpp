@@ -22,6 +22,7 @@ struct SendTimer : Timer {
 struct Extras {
   SendTimer* timers = nullptr;
   std::uint32_t timer_count = 0;
+  std::uint16_t pool = 0;  // whose memory it is: the actor may have moved since
 };
 
 static_assert(sizeof(Extras) <= kSmallestBlock);

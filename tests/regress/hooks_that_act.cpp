@@ -1,4 +1,4 @@
-// Hooks run where no actor runs. What was wrong: those that spawned an actor crashed, and those
+// A12, A19: hooks run where no actor runs. What was wrong: those that spawned an actor crashed, and those
 // that looked at the statistics did not find what they were being told.
 #include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What an actor keeps of its timers comes from the memory of the core on which it started the
+// A10: what an actor keeps of its timers comes from the memory of the core on which it started the
 // first. What was wrong: it was given to the core on which the actor ended.
 #include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>

@@ -1,8 +1,8 @@
-// A message's own code runs between the look at the receiver and the hand-over of the message. What
+// A12, A23: a message's own code runs between the look at the receiver and the hand-over of the message. What
 // was wrong: the receiver could end meanwhile, and its slot be on its way to another core, or serve
 // a thread outside that asks; the hand-over then crashed, or went to whoever had the slot.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <functional>
@@ -99,9 +99,13 @@ TEST_P(SlotTakenDuringASend, by_nobody) {
 TEST_P(SlotTakenDuringASend, by_a_new_actor) {
   send_meanwhile([this] {
     std::vector<Address<Receiver>> others;
-    for (int i = 0; i < 4; ++i) {
-      others.push_back(runtime.spawn_with<Receiver>(pinned_to(1), &handled));
+    try {
+      for (int i = 0; i < 4; ++i) {
+        others.push_back(runtime.spawn_with<Receiver>(pinned_to(1), &handled));
+      }
+    } catch (const bulkhead::SpawnError&) {  // cores keep some slots for their next spawns
     }
+    EXPECT_FALSE(others.empty());
     for (const auto& other : others) end(other);
   });
 }

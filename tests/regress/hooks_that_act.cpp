@@ -1,5 +1,5 @@
-// A12, A19: hooks run where no actor runs. What was wrong: those that spawned an actor crashed, and those
-// that looked at the statistics did not find what they were being told.
+// A12, A19: hooks run where no actor runs. What was wrong: those that spawned an actor crashed, and
+// those that looked at the statistics did not find what they were being told.
 #include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,6 @@
-// A17: an actor that ends is at work until its destructor has returned and its hook was told. What was
-// wrong: its last message was counted as handled before, so that the runtime was idle too early.
+// A17: an actor that ends is at work until its destructor has returned and its hook was told. What
+// was wrong: its last message was counted as handled before, so that the runtime was idle too
+// early.
 #include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
 

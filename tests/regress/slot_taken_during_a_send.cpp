@@ -1,6 +1,7 @@
-// A12, A23: a message's own code runs between the look at the receiver and the hand-over of the message. What
-// was wrong: the receiver could end meanwhile, and its slot be on its way to another core, or serve
-// a thread outside that asks; the hand-over then crashed, or went to whoever had the slot.
+// A12, A23: a message's own code runs between the look at the receiver and the hand-over of the
+// message. What was wrong: the receiver could end meanwhile, and its slot be on its way to another
+// core, or serve a thread outside that asks; the hand-over then crashed, or went to whoever had the
+// slot.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

@@ -206,7 +206,8 @@ class ModelCore {
       }
       slot.append(&signal);
       if (slot.see().turn == ModelTurn::kIdle) make_ready(slot);
-    } else if (home == kNowhere) {
+    } else if (home == kNowhere ||
+               slot.generation.load(kRelaxed) != signal.letter.read().generation) {
       world_.dropped(signal.letter.read());
     } else {
       push(world_, slot, signal);

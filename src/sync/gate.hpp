@@ -19,7 +19,9 @@ namespace bulkhead::sync {
 template <class Sync>
 class Gate {
  public:
+  // Looks before it adds: those who knock at a closed gate do not keep close() waiting.
   [[nodiscard]] bool enter() noexcept {
+    if (closed()) return false;
     if ((word_.fetch_add(kOne, std::memory_order_acquire) & kClosed) == 0) return true;
     word_.fetch_sub(kOne, std::memory_order_release);
     return false;

@@ -105,6 +105,7 @@ Domain& Domain::take(const Config& config, std::size_t cores) {
   }
   for (std::size_t i = 0; i < cores; ++i) domain->cores_[i]->reclaimed_ = domain->reclaim();
   domain->core_count_ = cores;
+  domain->hooks_.open();
   return *domain;
 }
 
@@ -120,6 +121,7 @@ Core& Domain::add_core() {
 }
 
 void Domain::give(Domain& domain) noexcept {
+  domain.hooks_.close();  // a thread outside that is in one of them comes out of it first
   const std::size_t count = domain.all_cores_.exchange(0);
   for (std::size_t i = 0; i < count; ++i) give_core(*domain.cores_[i]);
   domain.config_ = Config{};
@@ -179,17 +181,20 @@ void Domain::stop(Left left) {
   gate.close();
   left_ = left;
   phase_.store(Phase::kEnding, std::memory_order_seq_cst);
-  wake_all();
   watchers_.fetch_add(1, std::memory_order_seq_cst);
   {
     sync::UniqueGuard guard(lock_);
+    wake_all();
     RealSync::fence(std::memory_order_seq_cst);
     const auto ended = [this] { return threads_.empty() || all_ended(); };
     while (!changed_.wait_for(guard, std::chrono::seconds(5), ended)) report_who_holds_up();
   }
   watchers_.fetch_sub(1, std::memory_order_relaxed);
   phase_.store(Phase::kLeaving, std::memory_order_seq_cst);
-  wake_all();
+  {
+    sync::Guard guard(lock_);
+    wake_all();
+  }
   for (sync::Thread& thread : threads_) thread.join();
   threads_.clear();
   arrived_ = 0;
@@ -211,6 +216,8 @@ void Domain::report_who_holds_up() const noexcept {
   }
 }
 
+// With lock_ held, which a core that has just been added takes before its loop: it is woken, or
+// finds what has changed.
 void Domain::wake_all() noexcept {
   bell_.fetch_add(1, std::memory_order_seq_cst);
   for (std::size_t i = 0; i < all_cores(); ++i) cores_[i]->poller.wake();
@@ -357,7 +364,9 @@ void Domain::refused_outside(Pid receiver, std::string_view message, DropCause c
   }
   outside.dropped[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
   outside.refused.fetch_add(1, std::memory_order_relaxed);
+  if (!hooks_.enter()) return;
   dead_letter(receiver, message, cause);
+  hooks_.leave();
 }
 
 std::size_t Domain::place_of(const Core& core) const noexcept {

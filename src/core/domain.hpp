@@ -163,6 +163,8 @@ class Domain {
   }
 
   Config config_;
+  // Threads outside call its hooks inside, since they may do so after the domain has stopped.
+  sync::Gate<RealSync> hooks_;
   // First the scheduler's, then those of actors with a thread of their own.
   Core* cores_[kMaxCores] = {};
   RealSync::atomic<std::size_t> all_cores_{0};

@@ -106,6 +106,7 @@ template <class M>
     }
   } back{to, admission.signal};
   core::AskWait wait(frame);
+  admission.signal->flags = static_cast<std::uint8_t>(admission.signal->flags | Signal::kOffer);
   new (payload<Offer<M>>(admission.signal)) Offer<M>{wait.reply_to(), &message};
   back.signal = nullptr;
   core::commit(to, admission.signal, ops);

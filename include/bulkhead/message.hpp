@@ -45,9 +45,10 @@ struct Inspected {
 template <class T>
 inline constexpr sendable::Inspected<T> kSendable{};
 
-namespace sendable {
+/// Blocks of memory are lines of the cache: messages and actors are aligned to no more than one.
+inline constexpr std::size_t kMaxMessageAlignment = 64;
 
-inline constexpr std::size_t kMaxAlignment = 64;
+namespace sendable {
 
 /// What is wrong with a type itself, whatever its parts are.
 enum class Fault : unsigned char {
@@ -301,7 +302,7 @@ constexpr bool can_travel() {
     return false;
   } else {
     return std::is_move_constructible_v<T> && std::is_nothrow_destructible_v<T> &&
-           alignof(T) <= kMaxAlignment;
+           alignof(T) <= kMaxMessageAlignment;
   }
 }
 
@@ -457,7 +458,7 @@ constexpr void check_object() {
       std::is_nothrow_destructible_v<M>,
       "bulkhead: this message cannot be sent: its destructor is private or may throw; make "
       "it public and noexcept");
-  static_assert(alignof(M) <= kMaxAlignment,
+  static_assert(alignof(M) <= kMaxMessageAlignment,
                 "bulkhead: this message cannot be sent: it is aligned to more than 64 bytes");
   if constexpr (!std::is_move_constructible_v<M> && !std::is_abstract_v<M> &&
                 std::is_nothrow_destructible_v<M>) {

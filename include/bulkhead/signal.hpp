@@ -36,11 +36,11 @@ struct Signal {
 
   /// Set when the message was counted against a bounded mailbox.
   static constexpr std::uint8_t kBounded = 1;
+  /// Set when the message has stayed with its sender, who learns what becomes of it.
+  static constexpr std::uint8_t kOffer = 2;
 };
 
 static_assert(sizeof(Signal) == 24, "a signal of 64 bytes leaves 40 for the message");
-
-inline constexpr std::size_t kMaxMessageAlignment = 64;
 
 template <class M>
 inline constexpr std::size_t kPayloadOffset = (sizeof(Signal) + alignof(M) - 1) & ~(alignof(M) - 1);

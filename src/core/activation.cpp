@@ -269,11 +269,12 @@ Pid pid_of(const Slot& slot) noexcept {
 void Core::discard(Signal* signal, Pid receiver, DropCause cause) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
   const SignalOps& ops = *signal->ops;
+  const bool lost = (signal->flags & Signal::kOffer) == 0;
   ++dropping_;  // its destructor must not block: we are in the middle of something
   ops.destroy(signal, cause);
   --dropping_;
   release(signal);
-  count_dropped(receiver, ops, cause);
+  if (lost) count_dropped(receiver, ops, cause);
 }
 
 void Core::count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept {
@@ -282,8 +283,10 @@ void Core::count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) no
 }
 
 void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
+  // An offer that is not taken is over, but its message is not lost.
+  Count& settled = (signal->flags & Signal::kOffer) == 0 ? counts.dropped_sent : counts.handled;
   discard(signal, receiver, cause);
-  counts.dropped_sent.raise();  // last: while it is missing, nothing is idle
+  settled.raise();  // last: while it is missing, nothing is idle
 }
 
 // The message that was being handled when its handler failed. It may have been released already,

@@ -88,9 +88,10 @@ void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
   if (domain != nullptr) domain->gate.leave();
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
   const SignalOps& ops = *signal->ops;
+  const bool lost = (signal->flags & Signal::kOffer) == 0;
   ops.destroy(signal, gone ? DropCause::kGone : DropCause::kStopped);
   release_anywhere(signal);
-  count_refused(to, gone ? Delivery::kGone : Delivery::kStopped, ops.name);
+  if (lost) count_refused(to, gone ? Delivery::kGone : Delivery::kStopped, ops.name);
 }
 
 // The part of prepare that looks at the receiver and makes the signal.

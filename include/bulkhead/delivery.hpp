@@ -19,7 +19,6 @@ enum class Delivery : std::uint8_t {
 
 /// Why a message was dropped: destroyed, once, without being handled to its end.
 enum class DropCause : std::uint8_t {
-  kUnhandled,      ///< its receiver has no handler for it (never so for typed addresses)
   kGone,           ///< sent or queued to an actor that has ended
   kHandlerFailed,  ///< in hand when its handler failed
   kStopped,        ///< sent to a runtime that is not running
@@ -28,7 +27,7 @@ enum class DropCause : std::uint8_t {
   kLateReply,      ///< a reply that came after its asker had given up
 };
 
-inline constexpr std::size_t kDropCauses = 7;
+inline constexpr std::size_t kDropCauses = 6;
 
 [[nodiscard]] std::string_view to_string(Delivery delivery) noexcept;
 [[nodiscard]] std::string_view to_string(DropCause cause) noexcept;

@@ -107,8 +107,6 @@ Delivery delivery_of(AskError error) noexcept {
 
 AskError ask_error(DropCause cause) noexcept {
   switch (cause) {
-    case DropCause::kUnhandled:
-      return AskError::kNoReply;
     case DropCause::kStopped:
       return AskError::kStopped;
     case DropCause::kNoMemory:

@@ -31,8 +31,6 @@ std::string_view to_string(Delivery delivery) noexcept {
 
 std::string_view to_string(DropCause cause) noexcept {
   switch (cause) {
-    case DropCause::kUnhandled:
-      return "unhandled";
     case DropCause::kGone:
       return "gone";
     case DropCause::kHandlerFailed:

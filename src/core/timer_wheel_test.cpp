@@ -210,8 +210,7 @@ TEST_F(TimerWheelTest, does_what_a_plain_list_does) {
   Nanoseconds now = kStart;
   std::size_t running = 0;
   const auto random_delay = [&]() -> Nanoseconds {
-    return static_cast<Nanoseconds>(random.below(1u << 31)) >> random.below(31)
-                                                        << random.below(24);
+    return static_cast<Nanoseconds>(random.below(1u << 31)) >> random.below(31) << random.below(24);
   };
   for (int step = 0; step < 20'000; ++step) {
     Expected& one = *all[random.below(kTimers)];

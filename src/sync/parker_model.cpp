@@ -169,8 +169,7 @@ model::Result time_is_up(const model::Options& options) {
 
 // What the models allow beside interleavings: weak memory, and waits that return for no reason.
 constexpr model::Options kBounded{.preemption_bound = 3, .weak = true, .spurious = 1};
-constexpr model::Options kFull{
-    .preemption_bound = model::kUnbounded, .weak = true, .spurious = 1};
+constexpr model::Options kFull{.preemption_bound = model::kUnbounded, .weak = true, .spurious = 1};
 
 TEST(ParkerModel, no_token_is_lost) {
   const model::Result bounded = no_token_is_lost<Right>(kBounded);
@@ -198,9 +197,7 @@ TEST(ParkerModel, what_came_before_an_unpark_is_seen_after_the_park) {
 }
 
 TEST(ParkerModel, a_park_that_sees_too_little_is_found) {
-  const auto race = [](const model::Result& r) {
-    EXPECT_TRUE(r.found("data race")) << r.report();
-  };
+  const auto race = [](const model::Result& r) { EXPECT_TRUE(r.found("data race")) << r.report(); };
   race(what_came_before<Broken<Flaw::kTakesRelaxed>>(kFull));
   race(what_came_before<Broken<Flaw::kLeavesRelaxed>>(kFull));
   race(what_came_before<Broken<Flaw::kSleepsOnce>>(kFull));

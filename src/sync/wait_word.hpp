@@ -11,7 +11,8 @@
 // Rules
 //  W1  Only the waiter begins a wait, and only when the one before has been resumed or retired.
 //  W2  A claim of any other epoch fails, for ever: epochs of a word only grow, also over the
-//      incarnations of the slot that holds it.
+//      incarnations of the slot that holds it. The epoch reaches a claimer by a way that orders (a
+//      message, a lock, a queue): a claim says nothing about what was written before begin().
 //  W3  A successful claimer may write into the waiter's frame (the waiter does not run until it is
 //      resumed), and then resumes it, once. A waiter that retires its own wait has claimed it.
 // Checked by wait_word_model.cpp: one claim lands, none on a later wait, no lost wake-up.

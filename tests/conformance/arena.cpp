@@ -1,6 +1,6 @@
 // A24: bulk freeing in an actor, and an actor that holds the configuration of the process.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <array>
 #include <atomic>

@@ -1,6 +1,6 @@
 // A13: asking, from actors, from threads outside, and from actors with a thread of their own.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <cstdint>
 #include <functional>

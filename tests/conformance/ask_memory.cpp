@@ -1,6 +1,6 @@
 // A15: when an ask returns, nothing of it is left.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <functional>

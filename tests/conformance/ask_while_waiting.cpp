@@ -1,6 +1,6 @@
 // A14: who waits for an answer holds nobody up, and nobody holds up the answer.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <optional>
@@ -38,8 +38,8 @@ TEST_P(AskWhileWaiting, a_core_runs_its_other_actors) {
     // All of its actors wait, and it still has room for one that opens the door.
   }
   const std::size_t all = kWaiting * cores();
-  ASSERT_TRUE(support::eventually(
-      [&] { return door.ask(Door::Waiting{}, support::kDeadline) == all; }));
+  ASSERT_TRUE(
+      support::eventually([&] { return door.ask(Door::Waiting{}, support::kDeadline) == all; }));
   EXPECT_EQ(passed, 0);
   runtime.spawn_with(pinned_to(cores() - 1), [door] { door.send(Door::Open{}); });
   wait_for_idle();
@@ -84,9 +84,8 @@ TEST_P(AskWhileWaiting, chains_of_asks_on_one_core_are_answered) {
   for (std::size_t i = 0; i < kLinks; ++i) links.push_back(runtime.spawn_with<Link>(pinned_to(0)));
   for (std::size_t i = 0; i + 1 < kLinks; ++i) links[i].send(Link::Next{links[i + 1].pid()});
   std::atomic<int> answer{0};
-  runtime.spawn_with(pinned_to(0), [&] {
-    answer = links[0].ask(Down{kLinks - 1}, support::kDeadline).value();
-  });
+  runtime.spawn_with(pinned_to(0),
+                     [&] { answer = links[0].ask(Down{kLinks - 1}, support::kDeadline).value(); });
   wait_for_idle();
   EXPECT_EQ(answer, kLinks - 1);
 }
@@ -104,8 +103,8 @@ class Mutual {
   void receive(Meet meet) { other_ = Address<Mutual>(meet.other); }
   std::optional<AskError> receive(Start start) {
     asked_ = true;
-    const auto result = other_.ask(Start2{start.milliseconds / 2}, std::chrono::milliseconds(
-                                                                       start.milliseconds));
+    const auto result =
+        other_.ask(Start2{start.milliseconds / 2}, std::chrono::milliseconds(start.milliseconds));
     if (!result) return result.error();
     return *result;
   }

@@ -1,7 +1,7 @@
 // A9: a send never runs the handler of its message before it returns. A3: nor does it leave its
 // core.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 

@@ -1,6 +1,6 @@
 // Constructors and destructors of actors: where they run, what they may do, and what comes of it.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <memory>
@@ -151,9 +151,8 @@ TEST_P(Constructors, may_spawn_and_send_and_ask) {
   };
   const auto door = runtime.spawn_with<Door>(on_core(1));
   EXPECT_EQ(runtime.spawn<Parent>(door).ask(1, support::kDeadline), 0u);
-  runtime.spawn([door] {
-    EXPECT_EQ(bulkhead::spawn<Parent>(door).ask(1, support::kDeadline), 0u);
-  });
+  runtime.spawn(
+      [door] { EXPECT_EQ(bulkhead::spawn<Parent>(door).ask(1, support::kDeadline), 0u); });
   wait_for_idle();
 }
 

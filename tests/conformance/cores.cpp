@@ -1,8 +1,8 @@
 // A1: cores, their threads, and the processors that they are bound to.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <unistd.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <algorithm>
 #include <cstdlib>

@@ -1,6 +1,6 @@
 // A6: actors that talk to each other gather on one core.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <algorithm>
 #include <vector>
@@ -50,8 +50,7 @@ class Gathering : public support::OnCores {
   std::vector<Address<Station>> stations(std::size_t count, bool pinned = false) {
     std::vector<Address<Station>> made;
     for (std::size_t i = 0; i < count; ++i) {
-      made.push_back(
-          runtime.spawn_with<Station>(pinned ? pinned_to(i) : on_core(i)));
+      made.push_back(runtime.spawn_with<Station>(pinned ? pinned_to(i) : on_core(i)));
     }
     return made;
   }

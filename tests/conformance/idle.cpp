@@ -1,6 +1,6 @@
 // A17: waiting until nothing is under way.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <stdexcept>
@@ -85,11 +85,10 @@ TEST_P(Idle, stops_nothing) {
 TEST_P(Idle, does_not_come_while_a_handler_is_blocked) {
   const auto door = runtime.spawn<Door>();
   wait_for_idle();
-  runtime.spawn_with(on_core(1), [door] {
-    EXPECT_TRUE(door.ask(Door::Pass{}, bulkhead::kForever).has_value());
-  });
-  ASSERT_TRUE(support::eventually(
-      [&] { return door.ask(Door::Waiting{}, support::kDeadline) == 1u; }));
+  runtime.spawn_with(
+      on_core(1), [door] { EXPECT_TRUE(door.ask(Door::Pass{}, bulkhead::kForever).has_value()); });
+  ASSERT_TRUE(
+      support::eventually([&] { return door.ask(Door::Waiting{}, support::kDeadline) == 1u; }));
   EXPECT_FALSE(runtime.wait_for_idle(20ms));
   EXPECT_FALSE(runtime.wait_for_idle(0ms));
   door.send(Door::Open{});
@@ -100,11 +99,10 @@ TEST_P(Idle, does_not_come_while_a_handler_is_blocked) {
 TEST_P(Idle, can_be_waited_for_by_several_threads) {
   std::atomic<int> idle{0};
   const auto door = runtime.spawn<Door>();
-  runtime.spawn_with(on_core(1), [door] {
-    EXPECT_TRUE(door.ask(Door::Pass{}, bulkhead::kForever).has_value());
-  });
-  ASSERT_TRUE(support::eventually(
-      [&] { return door.ask(Door::Waiting{}, support::kDeadline) == 1u; }));
+  runtime.spawn_with(
+      on_core(1), [door] { EXPECT_TRUE(door.ask(Door::Pass{}, bulkhead::kForever).has_value()); });
+  ASSERT_TRUE(
+      support::eventually([&] { return door.ask(Door::Waiting{}, support::kDeadline) == 1u; }));
   std::vector<std::thread> waiting;
   for (int i = 0; i < 4; ++i) {
     waiting.emplace_back([this, &idle] {

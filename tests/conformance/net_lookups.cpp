@@ -104,7 +104,7 @@ TEST_P(NetLookups, hundreds_at_a_time_share_a_few_threads_which_end_afterwards) 
     most = std::max(most, lookup_threads());
     return found == 300;
   }));
-  EXPECT_LE(most, 4u);
+  EXPECT_LE(most, 8u);  // four, and the last moments of those whose places they have taken
   EXPECT_TRUE(support::eventually([] { return lookup_threads() == 0; }));
 }
 

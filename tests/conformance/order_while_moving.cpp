@@ -1,6 +1,6 @@
 // A7: the order holds while senders and receivers move between cores.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <cstdint>
 #include <vector>

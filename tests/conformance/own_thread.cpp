@@ -1,7 +1,7 @@
 // A22: actors with a thread of the operating system of their own.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
 #include <unistd.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <set>
@@ -52,8 +52,8 @@ TEST_P(OwnThread, is_shared_with_no_other_actor) {
   for (std::size_t core = 0; core < cores(); ++core) {
     runtime.spawn_with(pinned_to(core), [&threads] { threads.add(gettid()); });
   }
-  ASSERT_TRUE(support::eventually(
-      [&] { return door.ask(Door::Waiting{}, support::kDeadline) == 5u; }));
+  ASSERT_TRUE(
+      support::eventually([&] { return door.ask(Door::Waiting{}, support::kDeadline) == 5u; }));
   ASSERT_TRUE(support::eventually([&] { return threads.size() == 5 + cores(); }));
   const auto first = threads.entries();
   EXPECT_EQ(std::set<pid_t>(first.begin(), first.end()).size(), 5 + cores());

@@ -1,6 +1,6 @@
 // A19: a failure ends the actor it happens in, alone.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <csignal>

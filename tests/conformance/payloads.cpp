@@ -1,6 +1,6 @@
 // A11: what is in a message is handed over, not copied.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <memory>

@@ -1,6 +1,6 @@
 // A2: where an actor starts.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <thread>
 

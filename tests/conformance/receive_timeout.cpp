@@ -1,6 +1,6 @@
 // A16: the receive timeout.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <stdexcept>

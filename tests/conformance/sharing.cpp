@@ -1,6 +1,6 @@
 // A4: idle cores get work, whole actors at a time; actors that may not move stay.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <array>
 #include <atomic>

@@ -1,6 +1,6 @@
 // A18: how a runtime ends its actors.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -241,8 +241,8 @@ TEST_P(Shutdown, ends_actors_that_are_asked_and_fails_their_askers) {
       if (!result.has_value()) ++failed;
     });
   }
-  ASSERT_TRUE(support::eventually(
-      [&] { return door.ask(Door::Waiting{}, support::kDeadline) == 4u; }));
+  ASSERT_TRUE(
+      support::eventually([&] { return door.ask(Door::Waiting{}, support::kDeadline) == 4u; }));
   said = support::stderr_of([this] { runtime.shutdown(0s); });
   for (std::thread& asker : askers) asker.join();
   EXPECT_EQ(failed, 4);

@@ -1,6 +1,6 @@
 // A23, C3: pids of the dead stay dead, however often their slots are used again.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <mutex>
@@ -208,11 +208,9 @@ TEST_P(Limit, is_there_again_when_the_actors_have_ended) {
   std::string error;
   for (int round = 0; round < 5; ++round) {
     std::vector<Address<Named>> all;
-    const std::size_t made = fill(
-        [&] {
-          all.push_back(runtime.spawn_with<Named>(on_core(all.size()), &misdelivered));
-        },
-        &error);
+    const std::size_t made =
+        fill([&] { all.push_back(runtime.spawn_with<Named>(on_core(all.size()), &misdelivered)); },
+             &error);
     EXPECT_EQ(made, kMost) << "round " << round;
     for (const auto& named : all) bulkhead::stop(named);
     wait_for_idle();

@@ -1,6 +1,6 @@
 // Ending actors on request, by themselves or from anywhere.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <stdexcept>
@@ -98,9 +98,8 @@ TEST_P(Stopping, waits_for_a_blocked_handler) {
   };
   const auto waiter = runtime.spawn_with<Waiter>(on_core(1), door, &log);
   waiter.send(1);
-  ASSERT_TRUE(support::eventually([&] {
-    return door.ask(support::Door::Waiting{}, support::kDeadline) == 1u;
-  }));
+  ASSERT_TRUE(support::eventually(
+      [&] { return door.ask(support::Door::Waiting{}, support::kDeadline) == 1u; }));
   bulkhead::stop(waiter);
   waiter.send(2);
   EXPECT_EQ(log.size(), 0u);

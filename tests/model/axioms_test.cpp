@@ -97,7 +97,7 @@ class Axioms {
   void synchronize(Relation& happens) const;
 
   std::vector<Event> events_;
-  std::vector<unsigned> reads_;                  // the event that each reads from
+  std::vector<unsigned> reads_;                                    // the event that each reads from
   std::array<std::vector<unsigned>, Program::kLocations> stores_;  // in modification order
   Relation sequenced_;
   Relation happens_;    // before
@@ -108,9 +108,14 @@ class Axioms {
 
 Axioms::Axioms(const Program& program) : threads_(static_cast<unsigned>(program.threads.size())) {
   for (unsigned location = 0; location < Program::kLocations; ++location) {
-    events_.push_back({kNone, 0, {.kind = Kind::kStore, .location = location,
-                                  .order = std::memory_order_relaxed,
-                                  .failure = std::memory_order_relaxed, .value = 0, .expected = 0},
+    events_.push_back({kNone,
+                       0,
+                       {.kind = Kind::kStore,
+                        .location = location,
+                        .order = std::memory_order_relaxed,
+                        .failure = std::memory_order_relaxed,
+                        .value = 0,
+                        .expected = 0},
                        true});
   }
   for (unsigned t = 0; t < threads_; ++t) {
@@ -121,10 +126,9 @@ Axioms::Axioms(const Program& program) : threads_(static_cast<unsigned>(program.
   reads_.assign(events_.size(), kNone);
   for (unsigned a = 0; a < events_.size(); ++a) {
     for (unsigned b = 0; b < events_.size(); ++b) {
-      const bool before = events_[a].initial
-                              ? !events_[b].initial
-                              : events_[a].thread == events_[b].thread &&
-                                    events_[a].index < events_[b].index;
+      const bool before = events_[a].initial ? !events_[b].initial
+                                             : events_[a].thread == events_[b].thread &&
+                                                   events_[a].index < events_[b].index;
       if (before) sequenced_.add(a, b);
     }
   }

@@ -88,8 +88,10 @@ bool Engine::prepare_replay(Result& result) {
     run_once();
     executions_ = 1;
     if (!failure_ && !search_.fits()) failure_ = {"replay", "the word does not fit this program"};
-    if (failure_) explain(result);
-    else result.failure = "not exhausted: replayed one execution, which did not fail";
+    if (failure_)
+      explain(result);
+    else
+      result.failure = "not exhausted: replayed one execution, which did not fail";
   }
   return true;
 }
@@ -324,8 +326,8 @@ void Engine::note(std::string_view text) {
 
 void* Engine::take_block(std::size_t bytes, std::size_t alignment, std::string_view name) {
   void* memory = ::operator new(bytes, std::align_val_t(alignment));
-  std::string text = name.empty() ? "block" + std::to_string(blocks_.size() + 1)
-                                  : std::string(name);
+  std::string text =
+      name.empty() ? "block" + std::to_string(blocks_.size() + 1) : std::string(name);
   trace_.name(text, memory, bytes);
   blocks_.push_back({memory, alignment, std::move(text), false});
   return memory;

@@ -78,7 +78,7 @@ class Engine {
 
  private:
   static constexpr unsigned kNobody = kMaxThreads;
-  static constexpr unsigned kIdleTurns = 20;     // turns of a spinning loop with nothing new to see
+  static constexpr unsigned kIdleTurns = 20;  // turns of a spinning loop with nothing new to see
   static constexpr unsigned kSilentHints = 1000;  // hints without an operation in between
 
   enum class Phase : std::uint8_t { kOff, kSetup, kStart, kRun, kFinally, kEnd };
@@ -104,7 +104,7 @@ class Engine {
     bool same_loop = false;  // the turn before read the same
     unsigned hints = 0;
     unsigned idle_turns = 0;
-    Tick asleep_since = 0;   // see S3
+    Tick asleep_since = 0;    // see S3
     std::vector<Seen> reads;  // since the last hint
     std::vector<Seen> gate;
   };
@@ -201,10 +201,10 @@ class Engine {
   unsigned time_outs_left_ = 0;
   Tick step_ = 1;
   bool redundant_ = false;
-  bool preempts_ = false;      // the step that begins follows a preemption
-  bool opened_ = false;        // the step that runs went through a gate
-  unsigned asleep_ = 0;        // mask of threads, see S1
-  Tick since_ = 0;             // of the step that runs, see S3
+  bool preempts_ = false;  // the step that begins follows a preemption
+  bool opened_ = false;    // the step that runs went through a gate
+  unsigned asleep_ = 0;    // mask of threads, see S1
+  Tick since_ = 0;         // of the step that runs, see S3
   OptionList list_;
 };
 

@@ -56,7 +56,8 @@ void Run::name_region(std::string_view text, const void* begin, std::size_t byte
 }
 
 void check(bool condition, std::string_view what) {
-  if (!condition) [[unlikely]] engine("check").fail("check failed", what);
+  if (!condition) [[unlikely]]
+    engine("check").fail("check failed", what);
 }
 
 void note(std::string_view text) { engine("note").note(text); }
@@ -111,12 +112,14 @@ void Operations::store(Cell& cell, std::uint64_t value, std::memory_order order)
 std::uint64_t Operations::modify(Cell& cell, Modify modify, std::uint64_t operand,
                                  std::memory_order order, const char* name) {
   Engine* active = engine_of(cell.run);
-  const std::uint64_t old =
-      active == nullptr
-          ? cell.value
-          : active->modify({.kind = OpKind::kModify, .order = order, .failure = order,
-                            .at = cell.location, .operand = operand, .modify = modify,
-                            .name = name});
+  const std::uint64_t old = active == nullptr ? cell.value
+                                              : active->modify({.kind = OpKind::kModify,
+                                                                .order = order,
+                                                                .failure = order,
+                                                                .at = cell.location,
+                                                                .operand = operand,
+                                                                .modify = modify,
+                                                                .name = name});
   cell.value = modify(old, operand);
   return old;
 }

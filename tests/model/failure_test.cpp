@@ -273,9 +273,8 @@ TEST(Objects, outside_of_an_exploration_are_just_values) {
 
 TEST(Objects, of_another_run_are_refused) {
   Atomic<int> outside{0};
-  const Result r = explore({}, [&outside](model::Run& run) {
-    run.thread("t", [&outside] { outside.store(1); });
-  });
+  const Result r = explore(
+      {}, [&outside](model::Run& run) { run.thread("t", [&outside] { outside.store(1); }); });
   EXPECT_TRUE(r.found("was not made in this run")) << r.report();
 }
 

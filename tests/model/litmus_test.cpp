@@ -69,8 +69,8 @@ using Outcomes = std::set<std::string>;
 
 // --- store buffering ---
 
-Litmus store_buffering(std::memory_order store, std::memory_order load,
-                       std::function<void()> between = [] {}) {
+Litmus store_buffering(
+    std::memory_order store, std::memory_order load, std::function<void()> between = [] {}) {
   return {.threads = {[=](Bench& b) {
                         b.x.store(1, store);
                         between();
@@ -191,7 +191,10 @@ TEST(MessagePassing, works_through_fences) {
 }
 
 TEST(MessagePassing, goes_on_through_a_third_thread) {
-  Litmus chain{.threads = {[](Bench& b) { b.x.store(1, kRelaxed); b.y.store(1, kRelease); },
+  Litmus chain{.threads = {[](Bench& b) {
+                             b.x.store(1, kRelaxed);
+                             b.y.store(1, kRelease);
+                           },
                            [](Bench& b) {
                              b.r[0] = b.y.load(kAcquire);
                              if (b.r[0] == 1) b.y.store(2, kRelease);
@@ -210,7 +213,10 @@ TEST(MessagePassing, goes_on_through_a_third_thread) {
 // --- release sequences ---
 
 Litmus release_sequence(Code middle) {
-  return {.threads = {[](Bench& b) { b.x.store(1, kRelaxed); b.y.store(1, kRelease); },
+  return {.threads = {[](Bench& b) {
+                        b.x.store(1, kRelaxed);
+                        b.y.store(1, kRelease);
+                      },
                       std::move(middle),
                       [](Bench& b) {
                         b.r[0] = b.y.load(kAcquire);
@@ -230,7 +236,8 @@ TEST(ReleaseSequence, goes_on_through_read_modify_writes_of_any_order) {
 TEST(ReleaseSequence, ends_at_a_plain_store_even_of_the_same_thread) {
   EXPECT_EQ(weak(release_sequence([](Bench& b) {
               if (b.y.load(kRelaxed) == 1) b.y.store(2, kRelaxed);
-            })).count("20"), 1u);
+            })).count("20"),
+            1u);
   Litmus same_thread{.threads = {[](Bench& b) {
                                    b.x.store(1, kRelaxed);
                                    b.y.store(1, kRelease);
@@ -246,7 +253,10 @@ TEST(ReleaseSequence, ends_at_a_plain_store_even_of_the_same_thread) {
 // --- coherence ---
 
 TEST(Coherence, a_thread_never_reads_backwards) {
-  Litmus reads{.threads = {[](Bench& b) { b.x.store(1, kRelaxed); b.x.store(2, kRelaxed); },
+  Litmus reads{.threads = {[](Bench& b) {
+                             b.x.store(1, kRelaxed);
+                             b.x.store(2, kRelaxed);
+                           },
                            [](Bench& b) {
                              b.r[0] = b.x.load(kRelaxed);
                              b.r[1] = b.x.load(kRelaxed);
@@ -275,8 +285,14 @@ TEST(Coherence, two_readers_agree_on_the_order_of_two_writers) {
 
 TEST(Coherence, stores_of_two_locations_may_be_ordered_against_each_other) {
   const auto program = [](std::memory_order order) {
-    return Litmus{.threads = {[=](Bench& b) { b.x.store(1, order); b.y.store(2, order); },
-                              [=](Bench& b) { b.y.store(1, order); b.x.store(2, order); }},
+    return Litmus{.threads = {[=](Bench& b) {
+                                b.x.store(1, order);
+                                b.y.store(2, order);
+                              },
+                              [=](Bench& b) {
+                                b.y.store(1, order);
+                                b.x.store(2, order);
+                              }},
                   .registers = 0,
                   .show_memory = true};
   };
@@ -289,11 +305,17 @@ TEST(Coherence, stores_of_two_locations_may_be_ordered_against_each_other) {
 // --- independent reads of independent writes ---
 
 Litmus independent_reads(std::memory_order store, std::memory_order load) {
-  return {.threads = {[=](Bench& b) { b.x.store(1, store); },
-                      [=](Bench& b) { b.y.store(1, store); },
-                      [=](Bench& b) { b.r[0] = b.x.load(load); b.r[1] = b.y.load(load); },
-                      [=](Bench& b) { b.r[2] = b.y.load(load); b.r[3] = b.x.load(load); }},
-          .registers = 4};
+  return {
+      .threads = {[=](Bench& b) { b.x.store(1, store); }, [=](Bench& b) { b.y.store(1, store); },
+                  [=](Bench& b) {
+                    b.r[0] = b.x.load(load);
+                    b.r[1] = b.y.load(load);
+                  },
+                  [=](Bench& b) {
+                    b.r[2] = b.y.load(load);
+                    b.r[3] = b.x.load(load);
+                  }},
+      .registers = 4};
 }
 
 TEST(IndependentReads, may_disagree_unless_all_is_sequentially_consistent) {
@@ -306,7 +328,10 @@ TEST(IndependentReads, may_disagree_unless_all_is_sequentially_consistent) {
 // --- read-modify-writes ---
 
 TEST(ReadModifyWrite, no_increment_is_lost) {
-  const Code twice = [](Bench& b) { b.x.fetch_add(1, kRelaxed); b.x.fetch_add(1, kRelaxed); };
+  const Code twice = [](Bench& b) {
+    b.x.fetch_add(1, kRelaxed);
+    b.x.fetch_add(1, kRelaxed);
+  };
   Litmus adds{.threads = {twice, twice}, .registers = 0, .show_memory = true};
   EXPECT_EQ(weak(adds), (Outcomes{" 40"}));
   const Code torn = [](Bench& b) { b.x.store(b.x.load(kRelaxed) + 1, kRelaxed); };
@@ -327,7 +352,10 @@ TEST(ReadModifyWrite, one_compare_and_swap_of_a_value_succeeds) {
 }
 
 TEST(ReadModifyWrite, a_failed_compare_and_swap_may_read_a_stale_value) {
-  Litmus stale{.threads = {[](Bench& b) { b.x.store(1, kRelaxed); b.y.store(1, kRelaxed); },
+  Litmus stale{.threads = {[](Bench& b) {
+                             b.x.store(1, kRelaxed);
+                             b.y.store(1, kRelaxed);
+                           },
                            [](Bench& b) {
                              b.r[0] = b.y.load(kRelaxed);
                              int expected = 7;

@@ -120,8 +120,7 @@ void Memory::options(const Op& op, unsigned thread, Tick since, Freedom freedom,
   const std::vector<Message>& history = op.at->history;
   Tick low = floor(thread, *op.at, op.order);
   if (op.kind == OpKind::kWait) low = std::max(low, op.at->woken);
-  const Tick low_failure =
-      op.kind == OpKind::kCompare ? floor(thread, *op.at, op.failure) : low;
+  const Tick low_failure = op.kind == OpKind::kCompare ? floor(thread, *op.at, op.failure) : low;
   for (std::size_t i = history.size(); i-- > 0;) {
     const Message& message = history[i];
     if (message.stamp < low && message.stamp < low_failure) break;
@@ -202,8 +201,12 @@ void Memory::write(unsigned thread, Location& at, std::size_t after, std::uint64
                    std::memory_order order, Tick now) {
   const Tick stamp = stamp_behind(at.history, after);
   move_to(thread, at, stamp, order);
-  insert(at, after, {.value = value, .stamp = stamp, .born = now,
-                     .by = static_cast<std::uint8_t>(thread), .view = publish(thread, order, {})});
+  insert(at, after,
+         {.value = value,
+          .stamp = stamp,
+          .born = now,
+          .by = static_cast<std::uint8_t>(thread),
+          .view = publish(thread, order, {})});
 }
 
 void Memory::modify(unsigned thread, Location& at, std::size_t from, std::uint64_t value,
@@ -212,14 +215,16 @@ void Memory::modify(unsigned thread, Location& at, std::size_t from, std::uint64
   const std::span<const Tick> inherited = at.history[from].view;
   const Tick stamp = stamp_behind(at.history, from);
   move_to(thread, at, stamp, order);
-  insert(at, from, {.value = value, .stamp = stamp, .born = now,
-                    .by = static_cast<std::uint8_t>(thread), .attached = true,
-                    .view = publish(thread, order, inherited)});
+  insert(at, from,
+         {.value = value,
+          .stamp = stamp,
+          .born = now,
+          .by = static_cast<std::uint8_t>(thread),
+          .attached = true,
+          .view = publish(thread, order, inherited)});
 }
 
-void Memory::overwrite(Location& at, std::uint64_t value) {
-  at.history.back().value = value;
-}
+void Memory::overwrite(Location& at, std::uint64_t value) { at.history.back().value = value; }
 
 void Memory::fence(unsigned thread, std::memory_order order) {
   ThreadViews& views = threads_[thread];

@@ -37,8 +37,8 @@ struct ValueType;
 
 struct Message {
   std::uint64_t value = 0;
-  Tick stamp = 0;       // grows along modification order
-  Tick born = 0;        // the step that stored it
+  Tick stamp = 0;  // grows along modification order
+  Tick born = 0;   // the step that stored it
   std::uint32_t id = 0;
   std::uint8_t by = 0;
   bool attached = false;  // a read-modify-write of the one before: nothing may come between them
@@ -50,17 +50,24 @@ struct Location {
   const void* owner = nullptr;   // the atomic
   const ValueType* type = nullptr;
   std::uint32_t number = 0;
-  std::uint32_t stored = 0;      // messages so far
-  Tick woken = 0;                // no sleeper reads what comes before this
+  std::uint32_t stored = 0;  // messages so far
+  Tick woken = 0;            // no sleeper reads what comes before this
   Tick made_at = 0;
   std::uint8_t made_by = 0;
-  std::uint8_t sleepers = 0;     // mask of threads
+  std::uint8_t sleepers = 0;  // mask of threads
   bool dead = false;
   std::array<Tick, kMaxThreads> touched{};  // each thread's clock at its last access
 };
 
 enum class OpKind : std::uint8_t {
-  kLoad, kStore, kModify, kCompare, kFence, kWait, kWake, kTimeOut
+  kLoad,
+  kStore,
+  kModify,
+  kCompare,
+  kFence,
+  kWait,
+  kWake,
+  kTimeOut
 };
 
 using Modify = std::uint64_t (*)(std::uint64_t old, std::uint64_t operand);
@@ -144,8 +151,7 @@ class Memory {
 
   /// The ways in which `op` can go, the newest message first; only those that rest on a message
   /// younger than `since`.
-  void options(const Op& op, unsigned thread, Tick since, Freedom freedom,
-               OptionList& list) const;
+  void options(const Op& op, unsigned thread, Tick since, Freedom freedom, OptionList& list) const;
 
   void read(unsigned thread, Location& at, std::size_t message, std::memory_order order);
   /// Stores behind message `after`.

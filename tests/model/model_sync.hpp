@@ -138,33 +138,28 @@ class ModelAtomic {
     return compare_exchange_weak(expected, desired, order, on_failure(order));
   }
 
-  T fetch_add(T operand, std::memory_order order = std::memory_order_seq_cst)
-    requires std::integral<T>
-  {
+  T fetch_add(T operand,
+              std::memory_order order = std::memory_order_seq_cst) requires std::integral<T> {
     return modify(to_bits(operand), order, "fetch_add",
                   [](std::uint64_t old, std::uint64_t by) { return narrow(old + by); });
   }
-  T fetch_sub(T operand, std::memory_order order = std::memory_order_seq_cst)
-    requires std::integral<T>
-  {
+  T fetch_sub(T operand,
+              std::memory_order order = std::memory_order_seq_cst) requires std::integral<T> {
     return modify(to_bits(operand), order, "fetch_sub",
                   [](std::uint64_t old, std::uint64_t by) { return narrow(old - by); });
   }
-  T fetch_and(T operand, std::memory_order order = std::memory_order_seq_cst)
-    requires std::integral<T>
-  {
+  T fetch_and(T operand,
+              std::memory_order order = std::memory_order_seq_cst) requires std::integral<T> {
     return modify(to_bits(operand), order, "fetch_and",
                   [](std::uint64_t old, std::uint64_t by) { return old & by; });
   }
-  T fetch_or(T operand, std::memory_order order = std::memory_order_seq_cst)
-    requires std::integral<T>
-  {
+  T fetch_or(T operand,
+             std::memory_order order = std::memory_order_seq_cst) requires std::integral<T> {
     return modify(to_bits(operand), order, "fetch_or",
                   [](std::uint64_t old, std::uint64_t by) { return old | by; });
   }
-  T fetch_xor(T operand, std::memory_order order = std::memory_order_seq_cst)
-    requires std::integral<T>
-  {
+  T fetch_xor(T operand,
+              std::memory_order order = std::memory_order_seq_cst) requires std::integral<T> {
     return modify(to_bits(operand), order, "fetch_xor",
                   [](std::uint64_t old, std::uint64_t by) { return old ^ by; });
   }

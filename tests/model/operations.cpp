@@ -19,7 +19,8 @@ void Engine::show(const Op& op, std::string_view result, std::string_view remark
 
 void Engine::touch(Location& at) {
   const Access access = memory_.touch(current_, at);
-  if (access == Access::kFine) [[likely]] return;
+  if (access == Access::kFine) [[likely]]
+    return;
   const std::string name = trace_.location(at);
   if (access == Access::kDead) fail("use after free", name + " is used after its destruction");
   fail("data race", name + " is used by a thread to which nobody has handed it over");
@@ -297,7 +298,8 @@ void Engine::open_gate(Thread& self) {
 void Engine::create(PlainHistory& at) { static_cast<void>(memory_.write_plain(current_, at)); }
 
 void Engine::plain(Access access, const void* owner, std::string_view what) {
-  if (access == Access::kFine) [[likely]] return;
+  if (access == Access::kFine) [[likely]]
+    return;
   const std::string name = trace_.address(to_bits(owner)).substr(1);
   if (access == Access::kDead) {
     fail("use after free", "plain memory " + name + " is " + std::string(what) + " after its end");

@@ -60,8 +60,8 @@ void execute(State& state, unsigned self, const Instruction& i) {
     case Kind::kFence:
       return ModelSync::fence(i.order);
     case Kind::kWaitFor:
-      return note_value(state, self, static_cast<std::uint32_t>(
-                                         ModelSync::futex_wait_for(at, i.expected, 1)));
+      return note_value(state, self,
+                        static_cast<std::uint32_t>(ModelSync::futex_wait_for(at, i.expected, 1)));
     case Kind::kWake:
       return ModelSync::futex_wake(at, i.value % 2 == 0 ? 1 : 2);
     case Kind::kSpin:
@@ -129,8 +129,7 @@ Program random_program(std::mt19937& random, const Shape& shape) {
   return program;
 }
 
-std::set<std::string> outcomes_of(const Program& program, const Options& options,
-                                  Result& result) {
+std::set<std::string> outcomes_of(const Program& program, const Options& options, Result& result) {
   std::set<std::string> outcomes;
   result = explore(options, [&](Run& run) {
     auto state = std::make_shared<State>();

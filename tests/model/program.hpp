@@ -13,15 +13,21 @@ namespace bulkhead::model {
 
 struct Instruction {
   enum class Kind : std::uint8_t {
-    kLoad, kStore, kExchange, kCompare, kFence,
-    kWaitFor, kWake, kSpin  // only where asked for
+    kLoad,
+    kStore,
+    kExchange,
+    kCompare,
+    kFence,
+    kWaitFor,
+    kWake,
+    kSpin  // only where asked for
   };
 
   Kind kind;
   unsigned location;
   std::memory_order order;
   std::memory_order failure;
-  std::uint32_t value;     // stored; every store of a program has its own
+  std::uint32_t value;  // stored; every store of a program has its own
   std::uint32_t expected;
 };
 

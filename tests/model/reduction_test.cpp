@@ -23,8 +23,7 @@ void expect_same_outcomes(const Case& c) {
     const Program program = random_program(random, c.shape);
     Result with;
     Result without;
-    Options options{
-        .preemption_bound = c.bound, .weak = c.weak, .stale_bound = c.stale_bound};
+    Options options{.preemption_bound = c.bound, .weak = c.weak, .stale_bound = c.stale_bound};
     const auto outcomes = outcomes_of(program, options, with);
     options.reduce = false;
     const auto expected = outcomes_of(program, options, without);

@@ -77,10 +77,10 @@ unsigned Engine::ready_threads() const {
   unsigned ready = 0;
   for (unsigned t = 1; t < thread_count_; ++t) {
     const Thread& thread = threads_[t];
-    const bool can_go = thread.state == State::kReady
-                            ? !thread.gated || gate_open(thread)
-                            : thread.state == State::kAsleep && thread.pending.may_fail &&
-                                  time_outs_left_ > 0;
+    const bool can_go =
+        thread.state == State::kReady
+            ? !thread.gated || gate_open(thread)
+            : thread.state == State::kAsleep && thread.pending.may_fail && time_outs_left_ > 0;
     if (can_go) ready |= bit(t);
   }
   return ready;

@@ -1,7 +1,7 @@
 // A12, A19: hooks run where no actor runs. What was wrong: those that spawned an actor crashed, and
 // those that looked at the statistics did not find what they were being told.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <stdexcept>

@@ -1,8 +1,8 @@
 // A17: an actor that ends is at work until its destructor has returned and its hook was told. What
 // was wrong: its last message was counted as handled before, so that the runtime was idle too
 // early.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <stdexcept>
@@ -64,8 +64,8 @@ ON_ONE_AND_SEVERAL_CORES(IdleDuringADestructor);
 TEST_P(IdleDuringADestructor, is_not_told) {
   int expected = 0;
   std::atomic<int> destroyed{0};
-  for (const End end : {End::kStop, End::kFailure, End::kStopInStarted, End::kFailureInStarted,
-                        End::kTimeout}) {
+  for (const End end :
+       {End::kStop, End::kFailure, End::kStopInStarted, End::kFailureInStarted, End::kTimeout}) {
     for (int round = 0; round < 10; ++round) {
       const auto slow = runtime.spawn_with<Slow>(on_core(1), end, &destroyed);
       slow.send(1);

@@ -1,7 +1,7 @@
 // A10: what an actor keeps of its timers comes from the memory of the core on which it started the
 // first. What was wrong: it was given to the core on which the actor ended.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <vector>

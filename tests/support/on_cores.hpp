@@ -2,8 +2,8 @@
 /// has.
 #pragma once
 
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <cstddef>
 #include <string>
@@ -52,6 +52,6 @@ inline std::string name_of_cores(const testing::TestParamInfo<std::size_t>& info
 }  // namespace support
 
 /// Five are more than the machines have that these tests run on daily.
-#define ON_ONE_AND_SEVERAL_CORES(suite)                                            \
+#define ON_ONE_AND_SEVERAL_CORES(suite)                                         \
   INSTANTIATE_TEST_SUITE_P(Cores, suite, testing::Values<std::size_t>(1, 2, 5), \
                            ::support::name_of_cores)

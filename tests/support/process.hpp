@@ -14,17 +14,18 @@ namespace support {
 [[nodiscard]] std::size_t mappings();
 [[nodiscard]] std::size_t resident_bytes();
 
-/// How much more memory than usual may be used: sanitizers keep a record of everything.
+/// How much more memory and time than usual may be used: sanitizers keep a record of everything.
 inline constexpr std::size_t kMemoryFactor =
     bulkhead::Config::kDefaultStackSize > std::size_t{64} * 1024 ? 20 : 1;
+inline constexpr int kTimeFactor = static_cast<int>(kMemoryFactor);
 
 /// Runs `function` and returns what was written to stderr meanwhile, by whatever thread.
 [[nodiscard]] std::string stderr_of(const std::function<void()>& function);
 
 /// How a child process ended.
 struct Ended {
-  int status = -1;  ///< of exit, or -1
-  int signal = 0;   ///< that killed it, or 0
+  int status = -1;     ///< of exit, or -1
+  int signal = 0;      ///< that killed it, or 0
   std::string errors;  ///< what it wrote to stderr
 };
 

@@ -1,0 +1,180 @@
+// A10: what goes on all the time needs no memory of the process's heap: small messages, asks,
+// spawns and ends of small actors, timers. This program's operator new counts.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "bulkhead/bulkhead.hpp"
+#include "support/wait.hpp"
+
+namespace {
+
+std::atomic<long> allocations{0};
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  void* memory = nullptr;
+  if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0) {
+    throw std::bad_alloc();
+  }
+  return memory;
+}
+
+}  // namespace
+
+// Out of line, or the compiler sees that what is freed did not come from operator new.
+[[gnu::noinline]] void* operator new(std::size_t bytes) {
+  return allocate(bytes, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+
+namespace bulkhead {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct Small {
+  std::array<std::byte, 40> bytes{};
+};
+struct Sixteen {
+  long a;
+  long b;
+};
+struct Medium {
+  std::array<std::byte, 3000> bytes{};
+};
+
+class Receiver {
+ public:
+  void receive(Small /*message*/) {}
+  void receive(Sixteen /*message*/) {}
+  void receive(const Medium& /*message*/) {}
+  int receive(int value) { return value; }
+};
+
+// An end that allocates nothing.
+class Mayfly {
+ public:
+  void receive(int /*message*/) { this_actor::stop(); }
+};
+
+class Allocations : public testing::TestWithParam<std::size_t> {
+ protected:
+  Allocations() : runtime(config()) { runtime.start(); }
+  static Config config() {
+    Config config;
+    config.cores = 2;
+    return config;
+  }
+  static SpawnOptions pinned_to(std::size_t core) {
+    SpawnOptions options;
+    options.core = core;
+    options.pinned = true;
+    return options;
+  }
+
+  // How often memory is asked for while `body` runs for the third time, in an actor on core 0.
+  template <class Body>
+  long allocations_of(Body body) {
+    std::atomic<long> count{-1};
+    const Address<Receiver> receiver = runtime.spawn_with<Receiver>(pinned_to(GetParam()));
+    runtime.spawn_with(pinned_to(0), [&count, body, receiver] {
+      for (int round = 0; round < 3; ++round) {
+        const long before = allocations;
+        body(receiver);
+        // Until all is handled, and memory has come home.
+        static_cast<void>(receiver.ask(1, support::kDeadline));
+        count = allocations - before;
+      }
+    });
+    EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    return count;
+  }
+
+  Runtime runtime;
+};
+// The core of the receiver: the sender's, or another.
+INSTANTIATE_TEST_SUITE_P(Cores, Allocations, testing::Values<std::size_t>(0, 1),
+                         [](const auto& core) {
+                           return core.param == 0 ? "on_one_core" : "between_cores";
+                         });
+
+TEST_P(Allocations, none_for_small_messages) {
+  EXPECT_EQ(allocations_of([](Address<Receiver> to) {
+              for (int i = 0; i < 1000; ++i) {
+                to.send(Small{});
+                to.send(Sixteen{1, 2});
+                to.send(5);
+              }
+            }),
+            0);
+}
+
+TEST_P(Allocations, none_for_messages_of_up_to_4_kib) {
+  EXPECT_EQ(allocations_of([](Address<Receiver> to) {
+              for (int i = 0; i < 20; ++i) to.send(Medium{});
+            }),
+            0);
+}
+
+TEST_P(Allocations, none_for_asks) {
+  EXPECT_EQ(allocations_of([](Address<Receiver> to) {
+              for (int i = 0; i < 200; ++i) static_cast<void>(to.ask(i, support::kDeadline));
+            }),
+            0);
+}
+
+TEST_P(Allocations, none_for_timers_that_are_started_and_cancelled) {
+  EXPECT_EQ(allocations_of([](Address<Receiver> to) {
+              std::array<TimerRef, 50> timers;
+              for (TimerRef& timer : timers) timer = send_after(1h, to, Small{});
+              for (const TimerRef timer : timers) static_cast<void>(cancel(timer));
+            }),
+            0);
+}
+
+TEST_P(Allocations, none_for_timers_that_fire) {
+  EXPECT_EQ(allocations_of([](Address<Receiver> to) {
+              for (int i = 0; i < 50; ++i) send_after(100us, to, Small{});
+              this_actor::sleep_for(2ms);
+            }),
+            0);
+}
+
+TEST_P(Allocations, none_for_small_actors_that_come_and_go) {
+  EXPECT_EQ(allocations_of([](Address<Receiver>) {
+              for (int i = 0; i < 200; ++i) {
+                spawn<Mayfly>().send(1);
+                if (i % 20 == 0) this_actor::yield();
+              }
+              this_actor::sleep_for(1ms);
+            }),
+            0);
+}
+
+TEST_P(Allocations, none_for_waits) {
+  EXPECT_EQ(allocations_of([](Address<Receiver>) {
+              for (int i = 0; i < 100; ++i) {
+                this_actor::yield();
+                this_actor::sleep_for(10us);
+              }
+            }),
+            0);
+}
+
+}  // namespace
+}  // namespace bulkhead

@@ -1,0 +1,12 @@
+// A16
+// expect: bulkhead: an actor with receive_timeout\(\) needs receive\(bulkhead::ReceiveTimeout\)
+#include <bulkhead/bulkhead.hpp>
+
+#include <chrono>
+
+struct Actor {
+  std::chrono::milliseconds receive_timeout() const { return std::chrono::milliseconds(5); }
+  void receive(int) {}
+};
+
+void make(bulkhead::Runtime& runtime) { runtime.spawn<Actor>(); }

@@ -77,12 +77,14 @@ template <class R, class M>
         if (signal != nullptr) core::withdraw(to, signal);
       }
     } back{to, admission.signal};
-    core::AskWait wait(frame);
-    new (payload<Question<M>>(admission.signal)) Question<M>{wait.reply_to(), std::move(message)};
+    core::Wait wait;
+    new (payload<Question<M>>(admission.signal))
+        Question<M>{core::reply_to(wait, frame), std::move(message)};
     back.signal = nullptr;
     core::commit(to, admission.signal, ops);
-    wait.wait(timeout);
+    wait.park(timeout);
   }
+  if (frame.outcome == core::AskFrame::Outcome::kPending) core::decide_unanswered(frame);
   if (frame.outcome != core::AskFrame::Outcome::kAnswered) return std::unexpected(frame.error);
   if constexpr (std::is_void_v<R>) {
     return {};
@@ -105,12 +107,13 @@ template <class M>
       if (signal != nullptr) core::withdraw(to, signal);
     }
   } back{to, admission.signal};
-  core::AskWait wait(frame);
+  core::Wait wait;
   admission.signal->flags = static_cast<std::uint8_t>(admission.signal->flags | Signal::kOffer);
-  new (payload<Offer<M>>(admission.signal)) Offer<M>{wait.reply_to(), &message};
+  new (payload<Offer<M>>(admission.signal)) Offer<M>{core::reply_to(wait, frame), &message};
   back.signal = nullptr;
   core::commit(to, admission.signal, ops);
-  wait.wait(timeout);
+  wait.park(timeout);
+  if (frame.outcome == core::AskFrame::Outcome::kPending) core::decide_unanswered(frame);
   if (frame.outcome == core::AskFrame::Outcome::kAnswered) return Delivery::kQueued;
   return frame.error == AskError::kTimedOut ? Delivery::kFull : core::delivery_of(frame.error);
 }

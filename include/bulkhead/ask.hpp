@@ -10,6 +10,7 @@
 
 #include "bulkhead/duration.hpp"
 #include "bulkhead/signal.hpp"
+#include "bulkhead/wait.hpp"
 
 namespace bulkhead {
 
@@ -31,8 +32,6 @@ inline constexpr std::chrono::seconds kDefaultAskTimeout{5};
 
 namespace core {
 
-struct Slot;
-
 /// Where a reply goes: to a certain wait of a certain asker. The frame is written only by who has
 /// claimed that wait.
 struct ReplyTo {
@@ -48,38 +47,13 @@ struct AskFrame {
   AskError error = AskError::kTimedOut;
 };
 
-/// A wait that was opened: whose, which, and the guest that waits for a thread outside.
-struct OpenWait {
-  Slot* asker;
-  std::uint64_t epoch;
-};
+/// After the wait: an ask that nobody has decided failed because time was up, or because its asker
+/// is to end.
+void decide_unanswered(AskFrame& frame) noexcept;
 
-/// Opens a wait of the calling actor; for a thread outside, of a guest. Throws std::runtime_error
-/// when there is no memory to wait with.
-[[nodiscard]] OpenWait open_wait();
-/// Blocks until the frame is decided or time is up.
-void wait_for_reply(OpenWait wait, AskFrame& frame, Timeout timeout);
-/// A thread outside has done with its guest.
-void close_wait(OpenWait wait) noexcept;
-[[nodiscard]] bool is_outside() noexcept;
-
-class AskWait {
- public:
-  explicit AskWait(AskFrame& frame) : frame_(frame), wait_(open_wait()) {}
-  AskWait(const AskWait&) = delete;
-  AskWait& operator=(const AskWait&) = delete;
-  ~AskWait() {
-    if (is_outside()) [[unlikely]]
-      close_wait(wait_);
-  }
-
-  [[nodiscard]] ReplyTo reply_to() const noexcept { return {wait_.asker, wait_.epoch, &frame_}; }
-  void wait(Timeout timeout) { wait_for_reply(wait_, frame_, timeout); }
-
- private:
-  AskFrame& frame_;
-  OpenWait wait_;
-};
+[[nodiscard]] inline ReplyTo reply_to(const Wait& wait, AskFrame& frame) noexcept {
+  return {wait.waiter().slot, wait.waiter().epoch, &frame};
+}
 
 /// Claims the asker's wait; true for the one who may write the frame, and must then wake it.
 [[nodiscard]] bool claim(const ReplyTo& to) noexcept;

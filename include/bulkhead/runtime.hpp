@@ -18,7 +18,7 @@ namespace bulkhead {
 class Runtime {
  public:
   /// Checks the settings and the environment (BULKHEAD_CORES). Throws ConfigError.
-  explicit Runtime(Config config = {});
+  explicit Runtime(const Config& config = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
   /// Shuts down if that has not been done.

@@ -6,40 +6,15 @@
 
 #include "core/core.hpp"
 #include "core/domain.hpp"
-#include "core/guest.hpp"
 
 namespace bulkhead {
 
 namespace core {
 
-bool is_outside() noexcept {
-  const Core* core = tl_core;
-  return core == nullptr || core->running == nullptr;
+void decide_unanswered(AskFrame& frame) noexcept {
+  frame.outcome = AskFrame::Outcome::kFailed;
+  if (Wait::ending()) frame.error = AskError::kStopped;
 }
-
-OpenWait open_wait() {
-  if (!is_outside()) {
-    const std::uint64_t epoch = Core::begin_wait();
-    return {tl_core->running, epoch};
-  }
-  Guest& guest = Guest::take();
-  return {&guest.slot(), guest.begin_wait()};
-}
-
-void wait_for_reply(OpenWait wait, AskFrame& frame, Timeout timeout) {
-  if (is_outside()) {
-    Guest::of(*wait.asker).park(wait.epoch, timeout.nanoseconds());
-    return;
-  }
-  Core::park(wait.epoch, timeout.nanoseconds());
-  // In a destructor while the runtime stops, no wait is waited for.
-  if (frame.outcome == AskFrame::Outcome::kPending &&
-      Core::current()->running->has(Slot::kUnwind)) {
-    frame.error = AskError::kStopped;
-  }
-}
-
-void close_wait(OpenWait wait) noexcept { Guest::give(Guest::of(*wait.asker)); }
 
 bool claim(const ReplyTo& to) noexcept { return to.asker->wait.claim(to.epoch); }
 

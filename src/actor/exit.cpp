@@ -29,7 +29,8 @@ struct Exit::Failure {
 Exit::Exit(const Exit& other) noexcept
     : kind_(other.kind_), failure_(Failure::share(other.failure_)) {}
 
-Exit& Exit::operator=(const Exit& other) noexcept {
+// Shares before it releases: assigning to itself is no special case.
+Exit& Exit::operator=(const Exit& other) noexcept {  // NOLINT(bugprone-unhandled-self-assignment)
   Failure* earlier = failure_;
   failure_ = Failure::share(other.failure_);
   kind_ = other.kind_;

@@ -63,7 +63,7 @@ void refuse_in_actor(const char* function) {
 
 }  // namespace
 
-Runtime::Runtime(Config config) : domain_(nullptr) {
+Runtime::Runtime(const Config& config) : domain_(nullptr) {
   check(config);
   const std::size_t cores = wanted_cores(config);
   core::Slab::process();

@@ -52,7 +52,7 @@ std::size_t quota_v1() {
     std::string period = text_of(folder + "/cpu.cfs_period_us");
     if (quota.empty() || quota[0] == '-' || period.empty()) continue;
     while (!quota.empty() && quota.back() == '\n') quota.pop_back();
-    return quota_of(quota + " " + period);
+    return quota_of(quota.append(" ").append(period));
   }
   return 0;
 }

@@ -1,0 +1,58 @@
+/// Wait: how an actor, or a thread outside, waits for what others do. For what this library builds
+/// on it: asks, channels, locks. Users have no need of it.
+#pragma once
+
+#include <cstdint>
+
+#include "bulkhead/duration.hpp"
+
+namespace bulkhead::core {
+
+struct Slot;
+
+/// One wait of somebody: whoever knows it may claim it, and at most one claim succeeds.
+struct Waiter {
+  Slot* slot = nullptr;
+  std::uint64_t epoch = 0;
+};
+
+/// Any thread: true for the one who ends this wait. It may then write into the waiter's frame, and
+/// must wake it, once.
+[[nodiscard]] bool claim(const Waiter& waiter) noexcept;
+void wake(const Waiter& waiter) noexcept;
+
+/// A wait of the calling actor; for a thread outside, which is blocked by it, of a guest. It is
+/// opened, made known to those who may end it, and then parked in; or given up while nobody knows
+/// it, or once it is retired. Nothing that may block the actor comes between its begin and park.
+class Wait {
+ public:
+  /// Throws std::runtime_error when there is no memory to wait with, std::logic_error where the
+  /// caller must not block.
+  Wait() { open(); }
+  Wait(const Wait&) = delete;
+  Wait& operator=(const Wait&) = delete;
+  ~Wait() {
+    if (guest_) [[unlikely]]
+      close();
+  }
+
+  [[nodiscard]] const Waiter& waiter() const noexcept { return waiter_; }
+  /// Blocks until somebody who has claimed the wait wakes the waiter, or time is up; the frame that
+  /// the claimer has written tells which. When the actor is to end, throws what unwinds it, or, in
+  /// a destructor, returns at once.
+  void park(Timeout timeout);
+  /// The waiter, before it parks: true when nobody has claimed the wait, and nobody will. Else it
+  /// has to park, and is woken.
+  [[nodiscard]] bool retire() noexcept { return claim(waiter_); }
+  /// After park: is the actor to end, so that it does not wait?
+  [[nodiscard]] static bool ending() noexcept;
+
+ private:
+  void open();
+  void close() noexcept;
+
+  Waiter waiter_;
+  bool guest_ = false;
+};
+
+}  // namespace bulkhead::core

@@ -1,12 +1,12 @@
 // A lock for a few instructions: who finds it held spins a little, then sleeps. For what any thread
 // may touch at any time and no single owner has, such as a channel.
 //
-// | state     | meaning                     | transition           | moved by               |
-// |-----------|-----------------------------|----------------------|------------------------|
-// | Free      |                             | -> Held              | who takes it           |
-// | Held      | nobody sleeps               | -> Free              | its holder             |
-// |           |                             | -> Contended         | who is about to sleep  |
-// | Contended | somebody sleeps, or will    | -> Free, and a wake  | its holder             |
+// | state     | meaning                  | transition            | moved by               |
+// |-----------|--------------------------|-----------------------|------------------------|
+// | Free      |                          | -> Held               | who takes it           |
+// | Held      | nobody sleeps            | -> Free               | its holder             |
+// |           |                          | -> Contended          | who is about to sleep  |
+// | Contended | somebody sleeps, or will | -> Free, and a wake   | its holder             |
 //
 // Rules
 //  L1  One at a time holds it, and sees what those before have done under it.

@@ -10,8 +10,8 @@
 //
 // Rules
 //  L1  One at a time holds it, and sees what those before have done under it.
-//  L2  Who sleeps is woken after the holder has let go: a sleeper has put Contended there, and takes
-//      the lock as Contended, since it cannot know whether others still sleep.
+//  L2  Who sleeps is woken after the holder has let go: a sleeper has put Contended there, and
+//      takes the lock as Contended, since it cannot know whether others still sleep.
 //  L3  Its holder runs no code of users, does not block its actor, and allocates nothing.
 // Checked by lock_model.cpp.
 #pragma once

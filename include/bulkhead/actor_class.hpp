@@ -9,6 +9,10 @@
 
 namespace bulkhead {
 
+namespace core {
+class Joint;
+}  // namespace core
+
 struct ActorClass {
   std::size_t size;
   std::size_t alignment;
@@ -22,6 +26,8 @@ struct ActorClass {
   std::int64_t (*receive_timeout)(void* actor);
   /// Its handler; null when it has none.
   void (*on_receive_timeout)(void* actor);
+  /// Hands over what the actor's exit is told to, when it has ended; null when nobody joins it.
+  core::Joint* (*joint)(void* actor);
   /// A callable actor: `started` is its body, and it ends when that returns.
   bool runs_once;
 };

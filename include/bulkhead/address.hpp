@@ -108,7 +108,7 @@ template <class M>
     }
   } back{to, admission.signal};
   core::Wait wait;
-  admission.signal->flags = static_cast<std::uint8_t>(admission.signal->flags | Signal::kOffer);
+  admission.signal->flags = Signal::kLosesNothing;
   new (payload<Offer<M>>(admission.signal)) Offer<M>{core::reply_to(wait, frame), &message};
   back.signal = nullptr;
   core::commit(to, admission.signal, ops);
@@ -240,9 +240,20 @@ class Address {
 
 /// Asks an actor to end, after the messages that were sent to it before. Any thread.
 Delivery stop(Pid actor);
+
+/// Makes an actor end without waiting for its turn: at once when it is idle or blocked, in which
+/// case its frames are unwound and their destructors run; else at its next wait, or when its
+/// handler returns. Its exit is Exit::stopped(). What is queued is dropped as dead letters. An
+/// actor that never waits and never returns cannot be stopped. Any thread.
+Delivery request_stop(Pid actor);
+
 template <class A>
 Delivery stop(Address<A> actor) {
   return stop(actor.pid());
+}
+template <class A>
+Delivery request_stop(Address<A> actor) {
+  return request_stop(actor.pid());
 }
 
 }  // namespace bulkhead

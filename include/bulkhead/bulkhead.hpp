@@ -6,6 +6,7 @@
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
+#include "bulkhead/join.hpp"
 #include "bulkhead/message.hpp"
 #include "bulkhead/panic.hpp"
 #include "bulkhead/pid.hpp"

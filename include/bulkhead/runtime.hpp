@@ -39,29 +39,38 @@ class Runtime {
   /// actor.
   bool wait_for_idle(Timeout timeout = kForever);
 
+  /// Waits until no actor lives. Stops nothing. False when `timeout` has passed before. Throws
+  /// std::logic_error in an actor.
+  bool wait_for_end(Timeout timeout = kForever);
+
   /// Makes an actor from outside, on core 0 or the one that the options name. Throws SpawnError
   /// when there is no room or the runtime is not running.
   template <class A, class... Args>
-    requires std::is_constructible_v<A, Args...> Address<A> spawn_with(const SpawnOptions& options,
-                                                                       Args&&... args) {
-      core::check_actor<A>();
-      return Address<A>(
-          core::spawn<A>(core::kClass<A>, options, domain_, std::forward<Args>(args)...));
-    }
-  template <class A, class... Args>
-    requires std::is_constructible_v<A, Args...> Address<A> spawn(Args&&... args) {
-      return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
-    }
-  template <class F>
-    requires std::invocable < std::decay_t<F>
-  & > Pid spawn_with(const SpawnOptions& options, F&& body) {
-    using Body = std::decay_t<F>;
-    core::check_actor<Body>();
-    return core::spawn<Body>(core::kCallableClass<Body>, options, domain_, std::forward<F>(body));
+    requires(std::is_constructible_v<A, Args...>)
+  Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
+    return core::spawn_actor<A>(options, domain_, std::forward<Args>(args)...);
   }
-  template <class F>
-    requires std::invocable < std::decay_t<F>
-  & > Pid spawn(F&& body) { return spawn_with(SpawnOptions{}, std::forward<F>(body)); }
+  template <class A, class... Args>
+    requires(std::is_constructible_v<A, Args...>)
+  Address<A> spawn(Args&&... args) {
+    return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+  }
+  template <Body F>
+  Pid spawn_with(const SpawnOptions& options, F&& body) {
+    return core::spawn_body(options, domain_, std::forward<F>(body));
+  }
+  template <Body F>
+  Pid spawn(F&& body) {
+    return spawn_with(SpawnOptions{}, std::forward<F>(body));
+  }
+  template <Body F>
+  auto spawn_joinable_with(const SpawnOptions& options, F&& body) {
+    return core::spawn_joined(options, domain_, std::forward<F>(body));
+  }
+  template <Body F>
+  auto spawn_joinable(F&& body) {
+    return spawn_joinable_with(SpawnOptions{}, std::forward<F>(body));
+  }
 
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] std::size_t cores() const noexcept;
@@ -69,5 +78,21 @@ class Runtime {
  private:
   core::Domain* domain_;
 };
+
+/// Starts a runtime, runs `body()` as its first actor, and waits until no actor lives any more,
+/// however many it has made; then all of the runtime is gone. Returns what became of the first one:
+/// what it returned, or why it ended. Throws what Runtime's constructor and start throw.
+template <Body F>
+auto run(const Config& config, F&& body) {
+  Runtime runtime(config);
+  runtime.start();
+  auto first = runtime.spawn_joinable(std::forward<F>(body));
+  runtime.wait_for_end();
+  return first.join();
+}
+template <Body F>
+auto run(F&& body) {
+  return run(Config{}, std::forward<F>(body));
+}
 
 }  // namespace bulkhead

@@ -36,8 +36,11 @@ struct Signal {
 
   /// Set when the message was counted against a bounded mailbox.
   static constexpr std::uint8_t kBounded = 1;
-  /// Set when the message has stayed with its sender, who learns what becomes of it.
-  static constexpr std::uint8_t kOffer = 2;
+  /// Set when nothing is lost when it is dropped: its message has stayed with the sender, who
+  /// learns what becomes of it, or it carries none.
+  static constexpr std::uint8_t kLosesNothing = 2;
+  /// Set when it does not wait for its turn: the receiver is to be unwound.
+  static constexpr std::uint8_t kUrgent = 4;
 };
 
 static_assert(sizeof(Signal) == 24, "a signal of 64 bytes leaves 40 for the message");

@@ -1,7 +1,6 @@
 /// Spawning: making actors.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <optional>
 #include <stdexcept>
@@ -10,6 +9,7 @@
 
 #include "bulkhead/actor_class.hpp"
 #include "bulkhead/address.hpp"
+#include "bulkhead/join.hpp"
 
 namespace bulkhead {
 
@@ -111,6 +111,17 @@ inline constexpr ActorClass kClass = make_class<A>();
 template <class F>
 inline constexpr ActorClass kCallableClass = make_callable_class<F>();
 
+template <class F, class R>
+constexpr ActorClass make_joined_class() {
+  using State = JoinedBody<F, R>;
+  ActorClass kind = make_callable_class<State>();
+  kind.name = type_name<F>();
+  kind.joint = [](void* body) -> Joint* { return static_cast<State*>(body)->joint.release(); };
+  return kind;
+}
+template <class F, class R>
+inline constexpr ActorClass kJoinedClass = make_joined_class<F, R>();
+
 template <class A>
 constexpr void check_actor() {
   static_assert(std::is_object_v<A> && !std::is_const_v<A>,
@@ -121,33 +132,72 @@ constexpr void check_actor() {
                 "bulkhead: an actor's destructor must not throw");
 }
 
+template <class A, class... Args>
+Address<A> spawn_actor(const SpawnOptions& options, Domain* domain, Args&&... args) {
+  check_actor<A>();
+  return Address<A>(spawn<A>(kClass<A>, options, domain, std::forward<Args>(args)...));
+}
+
+template <class F>
+Pid spawn_body(const SpawnOptions& options, Domain* domain, F&& body) {
+  using State = std::decay_t<F>;
+  check_actor<State>();
+  return spawn<State>(kCallableClass<State>, options, domain, std::forward<F>(body));
+}
+
+template <class F>
+auto spawn_joined(const SpawnOptions& options, Domain* domain, F&& body) {
+  using Function = std::decay_t<F>;
+  using R = std::decay_t<std::invoke_result_t<Function&>>;
+  using State = JoinedBody<Function, R>;
+  check_actor<Function>();
+  JointPointer<JointOf<R>> mine(new JointOf<R>);
+  State state{std::forward<F>(body), JointPointer<JointOf<R>>(mine.get())};
+  const Pid pid = spawn<State>(kJoinedClass<Function, R>, options, domain, std::move(state));
+  return JoinHandle<R>(pid, std::move(mine));
+}
+
 }  // namespace core
+
+/// What an actor can run once: `body()`.
+template <class F>
+concept Body = requires(std::decay_t<F>& body) {
+  body();
+};
 
 /// In an actor: makes an actor of class A, constructed with `args` here and now. It starts on its
 /// spawner's core. What the constructor throws, the spawner gets. Throws SpawnError when the
 /// runtime has no room for another actor.
 template <class A, class... Args>
-  requires std::is_constructible_v<A, Args...> Address<A> spawn_with(const SpawnOptions& options,
-                                                                     Args&&... args) {
-    core::check_actor<A>();
-    return Address<A>(
-        core::spawn<A>(core::kClass<A>, options, nullptr, std::forward<Args>(args)...));
-  }
-template <class A, class... Args>
-  requires std::is_constructible_v<A, Args...> Address<A> spawn(Args&&... args) {
-    return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
-  }
-
-/// In an actor: makes an actor that runs `body()` once, in plain blocking style, and then ends.
-template <class F>
-  requires std::invocable < std::decay_t<F>
-& > Pid spawn_with(const SpawnOptions& options, F&& body) {
-  using Body = std::decay_t<F>;
-  core::check_actor<Body>();
-  return core::spawn<Body>(core::kCallableClass<Body>, options, nullptr, std::forward<F>(body));
+  requires(std::is_constructible_v<A, Args...>)
+Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
+  return core::spawn_actor<A>(options, nullptr, std::forward<Args>(args)...);
 }
-template <class F>
-  requires std::invocable < std::decay_t<F>
-& > Pid spawn(F&& body) { return spawn_with(SpawnOptions{}, std::forward<F>(body)); }
+template <class A, class... Args>
+  requires(std::is_constructible_v<A, Args...>)
+Address<A> spawn(Args&&... args) {
+  return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+}
+
+/// In an actor: makes a green thread, an actor that runs `body()` once, in plain blocking style,
+/// and then ends.
+template <Body F>
+Pid spawn_with(const SpawnOptions& options, F&& body) {
+  return core::spawn_body(options, nullptr, std::forward<F>(body));
+}
+template <Body F>
+Pid spawn(F&& body) {
+  return spawn_with(SpawnOptions{}, std::forward<F>(body));
+}
+
+/// The same, to be joined: see JoinHandle.
+template <Body F>
+auto spawn_joinable_with(const SpawnOptions& options, F&& body) {
+  return core::spawn_joined(options, nullptr, std::forward<F>(body));
+}
+template <Body F>
+auto spawn_joinable(F&& body) {
+  return spawn_joinable_with(SpawnOptions{}, std::forward<F>(body));
+}
 
 }  // namespace bulkhead

@@ -96,6 +96,11 @@ bool Runtime::wait_for_idle(Timeout timeout) {
   return domain_->wait_for_idle(core::Domain::Countdowns::kWaitFor, timeout.nanoseconds());
 }
 
+bool Runtime::wait_for_end(Timeout timeout) {
+  refuse_in_actor("Runtime::wait_for_end");
+  return domain_->wait_for_end(timeout.nanoseconds());
+}
+
 Stats Runtime::stats() const { return domain_->stats(); }
 
 std::size_t Runtime::cores() const noexcept { return domain_->core_count(); }

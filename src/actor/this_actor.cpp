@@ -73,4 +73,6 @@ Delivery stop(Pid actor) {
   return Delivery::kQueued;
 }
 
+Delivery request_stop(Pid actor) { return core::request_stop(actor); }
+
 }  // namespace bulkhead

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "bulkhead/join.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -24,7 +25,7 @@ void Core::activate(Slot& slot, machine::Stack* me) {
   slot.turn = Turn::kRunning;
   if (slot.stack != nullptr) core->switch_to(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]] {
-    finish(slot, Exit::shutdown(), {});
+    finish(slot, core->unwound(), {});
     return;
   }
   if (slot.stack_class != me->size_class) [[unlikely]] {
@@ -69,7 +70,9 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
     return;
   }
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
-    end_normally(slot, handled);
+    // One who was to be unwound has not waited since.
+    finish(slot, slot.has(Slot::kUnwind) ? me->core->unwound() : Exit::normal(),
+           {.handled = handled});
     return;
   }
   Core* core = me->core;
@@ -84,15 +87,14 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   }
 }
 
-void Core::end_normally(Slot& slot, std::uint32_t handled) {
-  finish(slot, Exit::normal(), {.handled = handled});
+Exit Core::unwound() const noexcept {
+  return domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown() : Exit::stopped();
 }
 
 // In their catch blocks.
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
-  const bool ending = me->core->domain.load(std::memory_order_relaxed)->ending();
-  finish(slot, ending ? Exit::shutdown() : Exit::stopped(), {handled, dropped});
+  finish(slot, me->core->unwound(), {handled, dropped});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
@@ -269,7 +271,7 @@ Pid pid_of(const Slot& slot) noexcept {
 void Core::discard(Signal* signal, Pid receiver, DropCause cause) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
   const SignalOps& ops = *signal->ops;
-  const bool lost = (signal->flags & Signal::kOffer) == 0;
+  const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
   ++dropping_;  // its destructor must not block: we are in the middle of something
   ops.destroy(signal, cause);
   --dropping_;
@@ -283,8 +285,8 @@ void Core::count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) no
 }
 
 void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
-  // An offer that is not taken is over, but its message is not lost.
-  Count& settled = (signal->flags & Signal::kOffer) == 0 ? counts.dropped_sent : counts.handled;
+  const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
+  Count& settled = lost ? counts.dropped_sent : counts.handled;
   discard(signal, receiver, cause);
   settled.raise();  // last: while it is missing, nothing is idle
 }
@@ -309,6 +311,7 @@ void Core::finish(Slot& slot, const Exit& exit, Settled settled) {
   const Pid pid = pid_of(slot);
   slot.set(Slot::kEnding);
   const ActorClass& kind = *slot.kind;
+  Joint* joint = kind.joint != nullptr ? kind.joint(slot.state) : nullptr;
   // First of all nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
@@ -337,6 +340,7 @@ void Core::finish(Slot& slot, const Exit& exit, Settled settled) {
   core->counts.timeouts_ended.raise(timeouts);
   core->counts.dropped_sent.raise(settled.dropped);
   core->counts.handled.raise(settled.handled);
+  if (joint != nullptr) joint->end(exit);
 }
 
 }  // namespace bulkhead::core

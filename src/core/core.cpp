@@ -217,7 +217,7 @@ void Core::adopt(Slot& slot) {
   file_timers(slot, *this);
   if (slot.turn == Turn::kReady) {
     ready.push_fair(&slot);
-  } else if (slot.turn == Turn::kIdle && slot.oldest != nullptr) {
+  } else if (slot.turn == Turn::kIdle && (slot.oldest != nullptr || slot.has(Slot::kUnwind))) {
     make_ready(slot);
   }
   if (domain.load(std::memory_order_relaxed)->ending()) end_newcomers();
@@ -231,6 +231,10 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
       resume_later(slot);
     } else if (signals->generation != generation || slot.turn == Turn::kVacant) {
       drop(signals, Pid(Slab::index_of(slot), signals->generation), DropCause::kGone);
+    } else if ((signals->flags & Signal::kUrgent) != 0) [[unlikely]] {
+      release(signals);
+      counts.handled.raise();
+      unwind(slot);
     } else {
       slot.append(signals);
     }

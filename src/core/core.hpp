@@ -147,6 +147,9 @@ class alignas(64) Core {
   /// Ends the wait of an actor parked here whose epoch has been claimed.
   void resume_later(Slot& slot);
   void disarm_timeout(Slot& slot) noexcept;
+  /// Makes an actor of this core end at its next wait, its frames being unwound; at once when it is
+  /// waiting, or idle.
+  void unwind(Slot& slot);
   /// The domain is ending, and an actor has come after the others were ended.
   void end_newcomers() noexcept { unwound_ = false; }
 
@@ -212,7 +215,7 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
-  static void end_normally(Slot& slot, std::uint32_t handled);
+  [[nodiscard]] Exit unwound() const noexcept;
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);
@@ -282,6 +285,9 @@ extern constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]];
 
 /// Gives a signal's memory back. Any thread.
 void release_anywhere(Signal* signal) noexcept;
+
+/// Any thread: makes an actor end at its next wait, or at once when it is waiting or idle.
+[[nodiscard]] Delivery request_stop(Pid actor) noexcept;
 
 /// For a signal that was prepared before anything was known of its receiver (prepare_later).
 [[nodiscard]] Delivery admit_later(Pid to, Signal* signal) noexcept;

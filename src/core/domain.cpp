@@ -309,19 +309,28 @@ bool Domain::all_ended() const noexcept {
   return ended == started;
 }
 
-bool Domain::wait_for_idle(Countdowns countdowns, machine::Nanoseconds timeout) {
+// Waits until seen() is true, which the cores tell when it may be.
+template <class Seen>
+bool Domain::watch(machine::Nanoseconds timeout, Seen seen) {
   watchers_.fetch_add(1, std::memory_order_relaxed);
   RealSync::fence(std::memory_order_seq_cst);
   sync::UniqueGuard guard(lock_);
-  const auto idle = [&] { return quiescent(countdowns); };
   bool done = true;
   if (timeout == machine::kNever) {
-    changed_.wait(guard, idle);
+    changed_.wait(guard, seen);
   } else {
-    done = changed_.wait_for(guard, std::chrono::nanoseconds(timeout), idle);
+    done = changed_.wait_for(guard, std::chrono::nanoseconds(timeout), seen);
   }
   watchers_.fetch_sub(1, std::memory_order_relaxed);
   return done;
+}
+
+bool Domain::wait_for_idle(Countdowns countdowns, machine::Nanoseconds timeout) {
+  return watch(timeout, [&] { return quiescent(countdowns); });
+}
+
+bool Domain::wait_for_end(machine::Nanoseconds timeout) {
+  return watch(timeout, [this] { return all_ended(); });
 }
 
 void Domain::core_sleeps() noexcept {

@@ -73,6 +73,8 @@ class Domain {
   enum class Countdowns : std::uint8_t { kWaitFor, kIgnore };
   /// Waits until nothing is under way. False when `timeout` has passed.
   [[nodiscard]] bool wait_for_idle(Countdowns countdowns, machine::Nanoseconds timeout);
+  /// Waits until no actor lives. False when `timeout` has passed.
+  [[nodiscard]] bool wait_for_end(machine::Nanoseconds timeout);
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] std::size_t core_count() const noexcept { return core_count_; }
   [[nodiscard]] Core& core(std::size_t index) const noexcept { return *cores_[index]; }
@@ -148,6 +150,8 @@ class Domain {
   Domain() = default;
 
   void report_stopped_send(std::string_view message) noexcept;
+  template <class Seen>
+  [[nodiscard]] bool watch(machine::Nanoseconds timeout, Seen seen);
   void tell_watchers() noexcept;
   [[nodiscard]] bool quiescent(Countdowns countdowns) const noexcept;
   [[nodiscard]] bool all_ended() const noexcept;

@@ -88,7 +88,7 @@ void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
   if (domain != nullptr) domain->gate.leave();
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
   const SignalOps& ops = *signal->ops;
-  const bool lost = (signal->flags & Signal::kOffer) == 0;
+  const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
   ops.destroy(signal, gone ? DropCause::kGone : DropCause::kStopped);
   release_anywhere(signal);
   if (lost) count_refused(to, gone ? Delivery::kGone : Delivery::kStopped, ops.name);
@@ -286,6 +286,32 @@ void withdraw(Pid to, Signal* signal) noexcept {
   release_anywhere(signal);
 }
 
+namespace {
+
+// To an actor whose home is another core: or was, a moment ago.
+inline void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to,
+                           Signal* signal) noexcept {
+  if (home == kNoCore || slot.generation.load(std::memory_order_relaxed) != to.generation())
+      [[unlikely]] {
+    // It has ended since it was admitted, and its slot may be on its way to another core.
+    core.counts.sent.raise();
+    core.drop(signal, to, DropCause::kGone);
+    return;
+  }
+  if (core_at(home)->domain.load(std::memory_order_relaxed) !=
+      core.domain.load(std::memory_order_relaxed)) [[unlikely]] {
+    commit_abroad(slot, to, signal);
+    return;
+  }
+  core.counts.sent.raise();
+  if (slot.wanted_by.load(std::memory_order_relaxed) != core.index && !core.solo) {
+    slot.wanted_by.store(core.index, std::memory_order_relaxed);
+  }
+  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
+}
+
+}  // namespace
+
 void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
   signal->ops = ops;
   Slot& slot = Slab::at(to.index());
@@ -308,23 +334,32 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
     if (slot.turn == Turn::kIdle) core->make_ready(slot);
     return;
   }
-  if (home == kNoCore || slot.generation.load(std::memory_order_relaxed) != to.generation())
-      [[unlikely]] {
-    // It has ended since it was admitted, and its slot may be on its way to another core.
-    core->counts.sent.raise();
-    core->drop(signal, to, DropCause::kGone);
-    return;
+  push_from_core(*core, slot, home, to, signal);
+}
+
+// An actor of this core needs no signal. For others it goes through the inbox, where it is seen by
+// whoever takes it in, and not queued.
+Delivery request_stop(Pid actor) noexcept {
+  static constexpr SignalOps kOps = {nullptr, [](Signal*, DropCause) {}, "stop request"};
+  Core* core = tl_core;
+  Slot* slot = actor ? Slab::find(actor.index()) : nullptr;
+  if (core != nullptr && slot != nullptr &&
+      slot->home.load(std::memory_order_acquire) == core->index) {  // [pair slot.home]
+    if (!lives(slot, actor)) return Delivery::kGone;
+    core->unwind(*slot);
+    return Delivery::kQueued;
   }
-  if (core_at(home)->domain.load(std::memory_order_relaxed) !=
-      core->domain.load(std::memory_order_relaxed)) [[unlikely]] {
-    commit_abroad(slot, to, signal);
-    return;
+  const Admission admission = prepare_unbounded(actor, sizeof(Signal), 0);
+  if (admission.signal == nullptr) return admission.why;
+  Signal* signal = admission.signal;
+  signal->flags = Signal::kLosesNothing | Signal::kUrgent;
+  signal->ops = &kOps;
+  if (core == nullptr) {
+    push_from_outside(entered_by(*signal), *slot, signal);
+  } else {
+    push_from_core(*core, *slot, slot->home.load(std::memory_order_acquire), actor, signal);
   }
-  core->counts.sent.raise();
-  if (slot.wanted_by.load(std::memory_order_relaxed) != core->index && !core->solo) {
-    slot.wanted_by.store(core->index, std::memory_order_relaxed);
-  }
-  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
+  return Delivery::kQueued;
 }
 
 void wake(Slot& slot) noexcept {

@@ -41,23 +41,19 @@ void Core::end_all_actors() {
       ++named;
       say_who_is_left(slot);
     }
-    switch (slot.turn) {
-      case Turn::kVacant:
-        break;
-      case Turn::kIdle:
-        slot.set(Slot::kUnwind);
-        make_ready(slot);
-        break;
-      case Turn::kReady:
-      case Turn::kRunning:
-        slot.set(Slot::kUnwind);
-        break;
-      case Turn::kParked:
-        slot.set(Slot::kUnwind);
-        // When somebody else has claimed its wait, its resume is on the way.
-        if (slot.wait.claim_any()) resume_later(slot);
-        break;
-    }
+    unwind(slot);
+  }
+}
+
+void Core::unwind(Slot& slot) {
+  if (slot.turn == Turn::kVacant || slot.has(Slot::kEnding)) return;
+  // It handles nothing more either, should it not wait again before its handler returns.
+  slot.set(Slot::kUnwind | Slot::kStopAsked);
+  if (slot.turn == Turn::kIdle) {
+    make_ready(slot);
+  } else if (slot.turn == Turn::kParked && slot.wait.claim_any()) {
+    // (When somebody else has claimed its wait, its resume is on the way.)
+    resume_later(slot);
   }
 }
 

@@ -1,0 +1,74 @@
+#include "bulkhead/join.hpp"
+
+#include <stdexcept>
+
+#include "bulkhead/wait.hpp"
+#include "core/core.hpp"
+#include "sync/lock.hpp"
+
+namespace bulkhead::core {
+
+// Under the lock: the exit, once the actor has ended, and who waits for that.
+struct Joint::State {
+  sync::Lock<sync::RealSync> lock;
+  sync::RealSync::atomic<int> owners{2};
+  bool ended = false;
+  Exit exit;
+  Waiter waiter;
+};
+
+Joint::Joint() : state_(new State) {}
+Joint::~Joint() = default;
+
+const Exit& Joint::exit() const noexcept { return state_->exit; }
+
+void Joint::release() noexcept {
+  if (state_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    delete this;  // [pair joint.owners]
+}
+
+void Joint::end(const Exit& exit) noexcept {
+  state_->exit = exit;
+  state_->lock.lock();
+  state_->ended = true;
+  const Waiter waiter = state_->waiter;
+  const bool claimed = waiter.slot != nullptr && claim(waiter);
+  state_->lock.unlock();
+  if (claimed) wake(waiter);
+  release();
+}
+
+bool Joint::wait(Timeout timeout) {
+  if (!announce(Waiter())) return true;
+  Wait wait;
+  if (!announce(wait.waiter())) return true;
+  // Whatever ends the wait, nobody is to claim it afterwards.
+  struct Withdraw {
+    Joint& joint;
+    ~Withdraw() { static_cast<void>(joint.announce(Waiter())); }
+  } withdraw{*this};
+  wait.park(timeout);
+  return !announce(Waiter());
+}
+
+// False when the actor has ended: then there is nothing to wait for.
+bool Joint::announce(const Waiter& waiter) noexcept {
+  state_->lock.lock();
+  const bool lives = !state_->ended;
+  state_->waiter = waiter;
+  state_->lock.unlock();
+  return lives;
+}
+
+bool is_self(Pid pid) noexcept {
+  const Core* core = Core::current();
+  return core != nullptr && core->running != nullptr && pid_of(*core->running) == pid;
+}
+
+void refuse_join(bool joinable) {
+  throw std::logic_error(joinable ? "bulkhead: an actor cannot join itself"
+                                  : "bulkhead: join: the handle stands for no actor, or the actor "
+                                    "was joined already");
+}
+
+}  // namespace bulkhead::core

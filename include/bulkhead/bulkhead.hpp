@@ -7,6 +7,7 @@
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
 #include "bulkhead/join.hpp"
+#include "bulkhead/mailbox.hpp"
 #include "bulkhead/message.hpp"
 #include "bulkhead/panic.hpp"
 #include "bulkhead/pid.hpp"

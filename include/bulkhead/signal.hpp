@@ -97,6 +97,11 @@ Delivery refused(Pid to, Delivery why, const SignalOps* ops) noexcept;
 /// In a handler: releases the signal in hand before the handler's end.
 void release_in_hand(Signal* signal) noexcept;
 
+/// What a receiver makes of a signal in its queue: it stays, is taken, or is of no use any more.
+enum class Look : std::uint8_t { kLeave, kTake, kDiscard };
+/// May put another signal in its place, and then the first one's payload is gone.
+using LookAt = Look (*)(void* context, Signal*& signal);
+
 }  // namespace core
 
 }  // namespace bulkhead

@@ -1,5 +1,8 @@
 #include "bulkhead/wait.hpp"
 
+#include <stdexcept>
+
+#include "bulkhead/mailbox.hpp"
 #include "core/core.hpp"
 #include "core/guest.hpp"
 
@@ -29,6 +32,14 @@ void Wait::park(Timeout timeout) {
   } else {
     Core::park(waiter_.epoch, timeout.nanoseconds());
   }
+}
+
+Signal* receive(LookAt look, void* context, Timeout timeout) {
+  const Core* core = Core::current();
+  if (core == nullptr || core->running == nullptr) {
+    throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
+  }
+  return Core::receive(look, context, timeout.nanoseconds());
 }
 
 bool Wait::ending() noexcept {

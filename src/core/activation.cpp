@@ -70,6 +70,7 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
     return;
   }
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
+    if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
     // One who was to be unwound has not waited since.
     finish(slot, slot.has(Slot::kUnwind) ? me->core->unwound() : Exit::normal(),
            {.handled = handled});
@@ -217,11 +218,12 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
   WaitTimer timer;
   if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
     if (slot.has(Slot::kResumed)) {  // by this actor itself, on the way here
-      slot.clear(Slot::kResumed);
+      slot.clear(Slot::kResumed | Slot::kReceiving);
       return;
     }
     // Nobody would wake it any more; but a wake-up that is under way is waited for.
     if (slot.wait.claim(epoch)) {
+      slot.clear(Slot::kReceiving);
       check_unwind();
       return;
     }
@@ -232,7 +234,7 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
     core->timers.start(timer, timeout);
     slot.wait_timer = &timer;
   }
-  slot.turn = Turn::kParked;
+  slot.turn = slot.has(Slot::kReceiving) ? Turn::kIdle : Turn::kParked;
   core->block(slot, std::exchange(core->spare_, nullptr));
   if (slot.has(Slot::kUnwind)) [[unlikely]]
     check_unwind();

@@ -29,7 +29,9 @@ constexpr std::uint32_t kLoadApart = 4;
 constexpr machine::Nanoseconds kBusyBeforeWaking = 100'000;
 
 bool may_move(const Slot& slot) noexcept {
-  if (slot.has(Slot::kPinned | Slot::kSolo | Slot::kMoving | Slot::kEnding)) return false;
+  if (slot.has(Slot::kPinned | Slot::kSolo | Slot::kMoving | Slot::kEnding | Slot::kReceiving)) {
+    return false;
+  }
   return slot.extras == nullptr || slot.extras->timer_count <= kMostTimersMoved;
 }
 

@@ -273,7 +273,9 @@ void Core::resume_later(Slot& slot) {
     slot.set(Slot::kResumed);  // its own doing, between begin_wait and park
     return;
   }
-  BULKHEAD_ASSERT(slot.turn == Turn::kParked, "only a parked actor is resumed");
+  BULKHEAD_ASSERT(slot.turn == Turn::kParked || slot.has(Slot::kReceiving),
+                  "only an actor that waits is resumed");
+  slot.clear(Slot::kReceiving);
   if (slot.wait_timer != nullptr && slot.wait_timer->linked()) timers.cancel(*slot.wait_timer);
   slot.wait_timer = nullptr;
   slot.turn = Turn::kReady;

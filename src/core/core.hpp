@@ -106,6 +106,12 @@ class alignas(64) Core {
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
   /// destructor), returns at once as if time were up. Returns on whatever core.
   static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
+  /// Takes the oldest signal out of the running actor's queue that look() wants taken; waits for
+  /// one if there is none. Null when time is up. The message is in hand until the next call, or the
+  /// end.
+  [[nodiscard]] static Signal* receive(LookAt look, void* context, machine::Nanoseconds timeout);
+  /// Lets any message end the wait that the running actor has begun.
+  static void end_wait_by_mail() noexcept;
   /// Lets the others run. Without effect when there is no memory for a stack to go on with.
   static void yield();
   /// Throws Unwind when the running actor is to end and it may be thrown.
@@ -122,8 +128,13 @@ class alignas(64) Core {
   void give_slot(Slot& slot) noexcept;
   /// Puts an idle actor to run.
   void make_ready(Slot& slot) {
-    if (slot.has(Slot::kMoving | Slot::kTimeoutArmed)) [[unlikely]] {
+    if (slot.has(Slot::kMoving | Slot::kTimeoutArmed | Slot::kReceiving)) [[unlikely]] {
       if (slot.has(Slot::kMoving)) return;  // ours already, but its arrival makes it ready
+      if (slot.has(Slot::kReceiving)) {
+        // When somebody else has claimed its wait, its resume is on the way.
+        if (slot.wait.claim_any()) resume_later(slot);
+        return;
+      }
       disarm_timeout(slot);
     }
     slot.turn = Turn::kReady;
@@ -219,6 +230,7 @@ class alignas(64) Core {
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);
+  static Signal* look_through(Slot& slot, Signal*& last, LookAt look, void* context);
   void discard(Signal* signal, Pid receiver, DropCause cause) noexcept;
   void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
   static std::uint32_t discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause);

@@ -58,6 +58,7 @@ inline constexpr std::uint16_t kHeapPool = 0xffff;
 /// |---------|------------------------------------------|-------------------------------------|
 /// | Vacant  | no actor                                 | Ready, Idle (spawn)                 |
 /// | Idle    | waits for messages, its stack given back | Ready (message, timeout)            |
+/// |         | or, while Receiving, with its stack      | Ready (message, resume)             |
 /// | Ready   | in its core's ready queue, or on its way | Running                             |
 /// | Running | a handler runs                           | Idle, Ready, Parked, Vacant (ended) |
 /// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume)                      |
@@ -111,6 +112,7 @@ struct alignas(64) Slot {
   static constexpr std::uint16_t kMoving = 512;       // handed over, not yet adopted
   static constexpr std::uint16_t kHasTimeout = 1024;  // its class has a receive timeout
   static constexpr std::uint16_t kResumed = 2048;     // between begin_wait and park
+  static constexpr std::uint16_t kReceiving = 4096;   // in a wait that any message ends
 
   [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
   void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }

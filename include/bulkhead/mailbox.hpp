@@ -1,0 +1,336 @@
+/// Mailbox: for green threads that take their messages themselves, when and in which order they
+/// like.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <optional>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/handler.hpp"
+#include "bulkhead/signal.hpp"
+#include "bulkhead/this_actor.hpp"
+#include "bulkhead/timer.hpp"
+
+namespace bulkhead {
+
+namespace core {
+
+/// In an actor: takes the oldest signal out of its queue that look() wants; waits for one. Null
+/// when time is up.
+[[nodiscard]] Signal* receive(LookAt look, void* context, Timeout timeout);
+
+}  // namespace core
+
+/// In Mailbox::next: a handler for those messages only of which `wanted(const M&)` is true. It must
+/// not block.
+template <class Wanted, class F>
+struct When {
+  Wanted wanted;
+  F handler;
+};
+template <class Wanted, class F>
+[[nodiscard]] When<std::decay_t<Wanted>, std::decay_t<F>> when(Wanted&& wanted, F&& handler) {
+  return {std::forward<Wanted>(wanted), std::forward<F>(handler)};
+}
+
+namespace mailbox {
+
+template <class M>
+concept HasAnswer = requires {
+  typename M::Answer;
+};
+
+template <class M>
+struct ReplyOf {
+  using type = Reply<void>;
+};
+template <HasAnswer M>
+struct ReplyOf<M> {
+  using type = Reply<typename M::Answer>;
+};
+template <class M>
+using ReplyFor = typename ReplyOf<M>::type;
+
+/// What makes an address accept M. Never called: the body takes its messages itself.
+template <class M>
+struct Accepts {
+  void receive(M /*message*/) {}
+};
+template <HasAnswer M>
+struct Accepts<M> {
+  void receive(M /*message*/, Reply<typename M::Answer> /*reply*/) {}
+};
+
+template <class F>
+struct Parts {  // a handler without a condition
+  static constexpr bool kConditional = false;
+  template <class M>
+  static bool wants(F& /*handler*/, const M& /*message*/) {
+    return true;
+  }
+  static F& function(F& handler) { return handler; }
+  using Function = F;
+};
+template <class Wanted, class F>
+struct Parts<When<Wanted, F>> {
+  static constexpr bool kConditional = true;
+  template <class M>
+  static bool wants(When<Wanted, F>& handler, const M& message) {
+    return static_cast<bool>(handler.wanted(message));
+  }
+  static F& function(When<Wanted, F>& handler) { return handler.handler; }
+  using Function = F;
+};
+
+template <class H, class M>
+concept TakesReply = std::is_invocable_v<typename Parts<H>::Function&, M, ReplyFor<M>>;
+template <class H, class M>
+concept Takes = TakesReply<H, M> || std::is_invocable_v<typename Parts<H>::Function&, M>;
+
+template <class H, class M>
+void call(H& handler, M&& message, ReplyFor<M>&& reply) {
+  auto& function = Parts<H>::function(handler);
+  if constexpr (TakesReply<H, M>) {
+    function(std::move(message), std::move(reply));
+  } else if constexpr (HasAnswer<M>) {
+    using R = typename M::Answer;
+    using Result = std::invoke_result_t<decltype(function), M>;
+    if constexpr (std::is_void_v<R>) {
+      function(std::move(message));
+      reply();
+    } else if constexpr (std::is_convertible_v<Result, R>) {
+      reply.answer_with([&]() -> R { return function(std::move(message)); });
+    } else {
+      function(std::move(message));
+    }
+  } else {
+    function(std::move(message));
+    reply();
+  }
+}
+
+}  // namespace mailbox
+
+/// The class of a green thread that messages of the types Ms can be sent to:
+///     auto greeter = spawn<Mailbox<Name, Stop>>([](Mailbox<Name, Stop>& mailbox) { ... });
+///     greeter.send(Name{"you"});
+/// Its body takes them with `next`, when it likes: the oldest first that one of the given handlers
+/// takes; others stay in the mailbox, in order. A message counts as handled at the next call, or at
+/// the body's end. All of `next` is for the body only.
+///
+/// A handler takes M, or, to answer an ask later, M and Reply<M::Answer>; what it returns answers
+/// an ask at once.
+template <class... Ms>
+class Mailbox : private mailbox::Accepts<Ms>... {
+  static_assert(sizeof...(Ms) > 0, "bulkhead: a Mailbox names the messages that it takes");
+
+ public:
+  using mailbox::Accepts<Ms>::receive...;
+
+  template <class F>
+    requires(std::is_invocable_v<F&, Mailbox&> && !std::is_same_v<std::decay_t<F>, Mailbox>)
+  explicit Mailbox(F body)
+      : body_([run = std::move(body)](Mailbox* self) mutable { run(*self); }) {}
+  Mailbox(const Mailbox&) = delete;
+  Mailbox& operator=(const Mailbox&) = delete;
+
+  void started() {
+    body_(this);
+    this_actor::stop();
+  }
+
+  [[nodiscard]] Address<Mailbox> address() const { return this_actor::address(this); }
+
+  /// Waits for a message that one of the handlers takes, and calls that one. If several would take
+  /// it, the first does.
+  template <class... Fs>
+  void next(Fs&&... handlers) {
+    static_cast<void>(next_for(kForever, std::forward<Fs>(handlers)...));
+  }
+  /// The same, for a limited time: false when that has passed. Zero only looks.
+  template <class... Fs>
+  bool next_for(Timeout timeout, Fs&&... handlers) {
+    static_assert(sizeof...(Fs) > 0, "bulkhead: Mailbox::next takes at least one handler");
+    return Receive<std::decay_t<Fs>...>{handlers...}.run(timeout);
+  }
+
+  /// Waits for a message of type M, and returns it.
+  template <class M>
+  M next() {
+    return *next_for<M>(kForever);
+  }
+  /// The same, for a limited time.
+  template <class M>
+  std::optional<M> next_for(Timeout timeout) {
+    static_assert((std::is_same_v<M, Ms> || ...), "bulkhead: this mailbox does not take M");
+    static_assert(!mailbox::HasAnswer<M>,
+                  "bulkhead: M may be asked: take it with a handler, which answers");
+    std::optional<M> taken;
+    next_for(timeout, [&taken](M message) { taken.emplace(std::move(message)); });
+    return taken;
+  }
+
+ private:
+  template <class... Hs>
+  struct Receive;
+
+  std::move_only_function<void(Mailbox*)> body_;
+};
+
+/// One call of next: finds a message, and the handler for it.
+template <class... Ms>
+template <class... Hs>
+struct Mailbox<Ms...>::Receive {
+  std::tuple<Hs&...> handlers;
+  std::size_t chosen = 0;
+
+  explicit Receive(Hs&... given) : handlers(given...) {}
+
+  bool run(Timeout timeout) {
+    for (;;) {
+      Signal* signal = core::receive(&look, this, timeout);
+      if (signal == nullptr) return false;
+      if ((handle<Ms>(signal) || ...)) return true;
+    }
+  }
+
+ private:
+  using Self = Mailbox<Ms...>;
+  enum class Kind : std::uint8_t { kOther, kTell, kAsk, kOffer };
+
+  template <class M>
+  static Kind kind_of(const Signal* signal) {
+    if (signal->ops == &handler::kTell<Self, M>) return Kind::kTell;
+    if (signal->ops == &handler::kAsk<Self, M>) return Kind::kAsk;
+    if (signal->ops == &handler::kOffer<Self, M>) return Kind::kOffer;
+    return Kind::kOther;
+  }
+
+  static core::Look look(void* context, Signal*& signal) {
+    auto& self = *static_cast<Receive*>(context);
+    auto decision = core::Look::kLeave;
+    static_cast<void>((self.template look_as<Ms>(signal, decision) || ...));
+    return decision;
+  }
+
+  template <class M>
+  bool look_as(Signal*& signal, core::Look& decision) {
+    const Kind kind = kind_of<M>(signal);
+    if (kind == Kind::kOther) return false;
+    decision = decide<M>(signal, kind, std::index_sequence_for<Hs...>());
+    return true;
+  }
+
+  // The first handler that takes M, and, if it has a condition, wants this one.
+  template <class M, std::size_t... I>
+  core::Look decide(Signal*& signal, Kind kind, std::index_sequence<I...> /*all*/) {
+    auto decision = core::Look::kLeave;
+    static_cast<void>((asks<M, I>(signal, kind, decision) || ...));
+    return decision;
+  }
+  template <class M, std::size_t I>
+  bool asks(Signal*& signal, Kind& kind, core::Look& decision) {
+    using H = std::tuple_element_t<I, std::tuple<Hs...>>;
+    if constexpr (mailbox::Takes<H, M>) {
+      if constexpr (mailbox::Parts<H>::kConditional) {
+        if (kind == Kind::kOffer && !accept_offer<M>(signal, kind)) {
+          decision = core::Look::kDiscard;
+          return true;
+        }
+        const M& message = kind == Kind::kTell ? *payload<M>(signal)
+                                               : payload<handler::Question<M>>(signal)->message;
+        if (!mailbox::Parts<H>::wants(std::get<I>(handlers), message)) return false;
+      }
+      chosen = I;
+      decision = core::Look::kTake;
+      return true;
+    }
+    return false;
+  }
+
+  // An offered message lies in its sender's frame, and can be looked at only once it is ours: it is
+  // taken over, and becomes one like others. False when the sender has given up.
+  template <class M>
+  static bool accept_offer(Signal*& signal, Kind& kind) {
+    constexpr std::size_t bytes = kSignalBytes<M>;
+    Signal* fresh = core::prepare_later(bytes, core::block_class(bytes));
+    const handler::Offer<M> offer = *payload<handler::Offer<M>>(signal);
+    if (!core::claim(offer.to)) {
+      core::withdraw_later(fresh);
+      return false;
+    }
+    fresh->ops = &handler::kTell<Self, M>;
+    fresh->generation = signal->generation;
+    fresh->flags = 0;
+    new (payload<M>(fresh)) M(handler::take_offer(offer));
+    signal = fresh;
+    kind = Kind::kTell;
+    return true;
+  }
+
+  // False when there was no message in it after all.
+  template <class M>
+  bool handle(Signal* signal) {
+    switch (kind_of<M>(signal)) {
+      case Kind::kOther:
+        return false;
+      case Kind::kTell: {
+        const Release<M> release{signal, payload<M>(signal)};
+        call(std::move(*release.payload), mailbox::ReplyFor<M>(core::ReplyTo{}));
+        return true;
+      }
+      case Kind::kAsk: {
+        auto* question = payload<handler::Question<M>>(signal);
+        mailbox::ReplyFor<M> reply(question->to);
+        const Release<handler::Question<M>> release{signal, question};
+        call(std::move(question->message), std::move(reply));
+        return true;
+      }
+      case Kind::kOffer:
+        return handle_offer<M>(signal);
+    }
+    return false;
+  }
+  template <class M>
+  bool handle_offer(Signal* signal) {
+    const handler::Offer<M> offer = *payload<handler::Offer<M>>(signal);
+    core::withdraw_later(signal);
+    if (!core::claim(offer.to)) return false;
+    call(handler::take_offer(offer), mailbox::ReplyFor<M>(core::ReplyTo{}));
+    return true;
+  }
+
+  template <class P>
+  struct Release {
+    Signal* signal;
+    P* payload;
+    ~Release() {
+      payload->~P();
+      core::withdraw_later(signal);
+    }
+  };
+
+  template <class M>
+  void call(M message, mailbox::ReplyFor<M> reply) {
+    call_chosen(message, reply, std::index_sequence_for<Hs...>());
+  }
+  template <class M, std::size_t... I>
+  void call_chosen(M& message, mailbox::ReplyFor<M>& reply, std::index_sequence<I...> /*all*/) {
+    static_cast<void>((call_if<I>(message, reply) || ...));
+  }
+  template <std::size_t I, class M>
+  bool call_if(M& message, mailbox::ReplyFor<M>& reply) {
+    using H = std::tuple_element_t<I, std::tuple<Hs...>>;
+    if constexpr (mailbox::Takes<H, M>) {
+      if (I != chosen) return false;
+      mailbox::call(std::get<I>(handlers), std::move(message), std::move(reply));
+      return true;
+    }
+    return false;
+  }
+};
+
+}  // namespace bulkhead

@@ -1,0 +1,72 @@
+// Receiving in mid-handler: an actor takes messages out of its own queue, in its own order.
+#include <utility>
+
+#include "base/check.hpp"
+#include "core/core.hpp"
+
+namespace bulkhead::core {
+
+// From behind `last`, the newest one that was looked at and left; null: from the oldest on. What
+// look() does may append to the queue, and move the actor to another core; only this takes out.
+Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context) {
+  for (;;) {
+    Signal* const signal = last != nullptr ? last->next : slot.oldest;
+    if (signal == nullptr) return nullptr;
+    Signal* found = signal;
+    const Look decision = look(context, found);
+    Signal*& link = last != nullptr ? last->next : slot.oldest;
+    if (found != signal) {
+      found->next = signal->next;
+      link = found;
+      if (slot.newest == signal) slot.newest = found;
+      current()->release(signal);
+    }
+    if (decision == Look::kLeave) {
+      last = found;
+      continue;
+    }
+    link = found->next;
+    if (slot.newest == found) slot.newest = last;
+    --slot.length;
+    if ((found->flags & Signal::kBounded) != 0) give_place_back(slot, *found);
+    if (decision == Look::kTake) return found;
+    current()->release(found);
+    current()->counts.handled.raise();
+  }
+}
+
+Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) {
+  Core* core = current();
+  BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only an actor receives");
+  Slot& slot = *core->running;
+  // What was received before is handled now; so is its start: from here on it is idle when it
+  // waits.
+  if (std::exchange(core->stack->in_hand_ops, nullptr) != nullptr) core->counts.handled.raise();
+  if (slot.has(Slot::kStartPending)) {
+    slot.clear(Slot::kStartPending);
+    core->counts.handled.raise();
+  }
+  const machine::Nanoseconds due = timeout == machine::kNever || timeout == 0
+                                       ? timeout
+                                       : machine::later(machine::now(), timeout);
+  Signal* last = nullptr;
+  for (;;) {
+    core = current();
+    if (slot.inbox.has_mail()) core->take_in(slot, slot.inbox.take());
+    if (Signal* signal = look_through(slot, last, look, context); signal != nullptr) {
+      core = current();
+      core->stack->in_hand = nullptr;
+      core->stack->in_hand_ops = signal->ops;
+      return signal;
+    }
+    const machine::Nanoseconds left = due == machine::kNever ? due : due - machine::now();
+    if (timeout == 0 || left <= 0) return nullptr;
+    const std::uint64_t epoch = begin_wait();
+    end_wait_by_mail();
+    park(epoch, left);
+  }
+}
+
+void Core::end_wait_by_mail() noexcept { tl_core->running->set(Slot::kReceiving); }
+
+}  // namespace bulkhead::core

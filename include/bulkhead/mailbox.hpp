@@ -18,9 +18,9 @@ namespace bulkhead {
 
 namespace core {
 
-/// In an actor: takes the oldest signal out of its queue that look() wants; waits for one. Null
-/// when time is up.
-[[nodiscard]] Signal* receive(LookAt look, void* context, Timeout timeout);
+/// In the actor whose state `mailbox` is: takes the oldest signal out of its queue that look()
+/// wants; waits for one. Null when time is up. Throws std::logic_error elsewhere.
+[[nodiscard]] Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout);
 
 }  // namespace core
 
@@ -154,7 +154,7 @@ class Mailbox : private mailbox::Accepts<Ms>... {
   template <class... Fs>
   bool next_for(Timeout timeout, Fs&&... handlers) {
     static_assert(sizeof...(Fs) > 0, "bulkhead: Mailbox::next takes at least one handler");
-    return Receive<std::decay_t<Fs>...>{handlers...}.run(timeout);
+    return Receive<std::decay_t<Fs>...>{handlers...}.run(this, timeout);
   }
 
   /// Waits for a message of type M, and returns it.
@@ -189,9 +189,9 @@ struct Mailbox<Ms...>::Receive {
 
   explicit Receive(Hs&... given) : handlers(given...) {}
 
-  bool run(Timeout timeout) {
+  bool run(const Mailbox<Ms...>* mailbox, Timeout timeout) {
     for (;;) {
-      Signal* signal = core::receive(&look, this, timeout);
+      Signal* signal = core::receive(mailbox, &look, this, timeout);
       if (signal == nullptr) return false;
       if ((handle<Ms>(signal) || ...)) return true;
     }

@@ -34,9 +34,9 @@ void Wait::park(Timeout timeout) {
   }
 }
 
-Signal* receive(LookAt look, void* context, Timeout timeout) {
+Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout) {
   const Core* core = Core::current();
-  if (core == nullptr || core->running == nullptr) {
+  if (core == nullptr || core->running == nullptr || core->running->state != mailbox) {
     throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
   }
   return Core::receive(look, context, timeout.nanoseconds());

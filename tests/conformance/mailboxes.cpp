@@ -276,6 +276,9 @@ TEST_P(Mailboxes, pass_messages_to_and_fro) {
 TEST_P(Mailboxes, outside_their_actor_are_of_no_use) {
   Box stray([](Box&) {});
   EXPECT_THROW(stray.next([](Number) {}), std::logic_error);
+  auto other = runtime.spawn_joinable(
+      [&stray] { EXPECT_THROW(stray.next([](Number) {}), std::logic_error); });
+  EXPECT_TRUE(other.join().has_value());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bulkhead/address.hpp"
+#include "bulkhead/channel.hpp"
 #include "bulkhead/config.hpp"
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/duration.hpp"
@@ -12,6 +13,7 @@
 #include "bulkhead/panic.hpp"
 #include "bulkhead/pid.hpp"
 #include "bulkhead/runtime.hpp"
+#include "bulkhead/select.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/stats.hpp"
 #include "bulkhead/this_actor.hpp"

@@ -1,0 +1,622 @@
+// C6: channels, between actors on one core and on several, and with threads outside on either side.
+#include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "support/live.hpp"
+#include "support/log.hpp"
+#include "support/on_cores.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+namespace this_actor = bulkhead::this_actor;
+using bulkhead::ChannelError;
+using bulkhead::make_channel;
+using bulkhead::Receiver;
+using bulkhead::Sender;
+using support::Live;
+using support::Log;
+using namespace std::chrono_literals;
+
+// Without a runtime: threads outside need none.
+
+TEST(Channels, values_come_out_in_the_order_sent) {
+  const auto [sender, receiver] = make_channel<int>();
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(sender.send(i).has_value());
+  for (int i = 0; i < 1000; ++i) EXPECT_EQ(receiver.recv(), i);
+  EXPECT_EQ(receiver.try_recv().error(), ChannelError::kEmpty);
+}
+
+TEST(Channels, a_bounded_one_takes_so_many_and_leaves_the_next_with_its_sender) {
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{3}}) {
+    const auto [sender, receiver] = make_channel<std::string>(capacity);
+    for (std::size_t i = 0; i < capacity; ++i) {
+      std::string value = "value " + std::to_string(i);
+      ASSERT_TRUE(sender.try_send(value).has_value());
+    }
+    std::string more = "one too many, long enough for the heap";
+    const std::string as_it_was = more;
+    EXPECT_EQ(sender.try_send(more).error(), ChannelError::kFull);
+    EXPECT_EQ(more, as_it_was);
+    EXPECT_EQ(sender.send_for(more, 0s).error(), ChannelError::kTimedOut);
+    EXPECT_EQ(sender.send_for(more, 1ms).error(), ChannelError::kTimedOut);
+    EXPECT_EQ(sender.send_until(more, std::chrono::system_clock::now() + 1ms).error(),
+              ChannelError::kTimedOut);
+    EXPECT_EQ(more, as_it_was);
+    for (std::size_t i = 0; i < capacity; ++i) {
+      EXPECT_EQ(receiver.recv(), "value " + std::to_string(i));
+    }
+    EXPECT_EQ(receiver.try_recv().error(), ChannelError::kEmpty);
+  }
+}
+
+TEST(Channels, what_is_queued_is_received_after_the_close) {
+  auto [sender, receiver] = make_channel<int>();
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(sender.send(i).has_value());
+  sender.close();
+  sender.close();
+  int value = 7;
+  EXPECT_EQ(sender.send(3).error(), ChannelError::kClosed);
+  EXPECT_EQ(sender.try_send(value).error(), ChannelError::kClosed);
+  EXPECT_EQ(sender.send_for(value, 1s).error(), ChannelError::kClosed);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(receiver.recv(), i);
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(receiver.recv().error(), ChannelError::kClosed);
+    EXPECT_EQ(receiver.try_recv().error(), ChannelError::kClosed);
+    EXPECT_EQ(receiver.recv_for(1h).error(), ChannelError::kClosed);
+  }
+}
+
+TEST(Channels, it_is_closed_when_the_last_sender_is_gone) {
+  auto [sender, receiver] = make_channel<int>(4);
+  Sender<int> second = sender;
+  Sender<int> third = std::move(second);
+  EXPECT_FALSE(second);  // NOLINT: looks at what was moved from
+  EXPECT_EQ(third, sender);
+  sender = {};
+  EXPECT_EQ(receiver.try_recv().error(), ChannelError::kEmpty);
+  ASSERT_TRUE(third.send(1).has_value());
+  third = Sender<int>();
+  EXPECT_EQ(receiver.recv(), 1);
+  EXPECT_EQ(receiver.recv().error(), ChannelError::kClosed);
+}
+
+TEST(Channels, values_are_destroyed_when_the_last_receiver_is_gone) {
+  const long before = Live::values();
+  auto [sender, receiver] = make_channel<Live>();
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(sender.send(Live(i)).has_value());
+  {
+    const Receiver<Live> second = receiver;
+    receiver = {};
+    EXPECT_EQ(second.recv()->value(), 0);
+    EXPECT_EQ(Live::values(), before + 9);
+  }
+  EXPECT_EQ(Live::values(), before);
+  Live kept(5);
+  EXPECT_EQ(sender.try_send(kept).error(), ChannelError::kClosed);
+  EXPECT_EQ(sender.send_for(kept, bulkhead::kForever).error(), ChannelError::kClosed);
+  EXPECT_EQ(kept.value(), 5);
+}
+
+TEST(Channels, values_that_are_left_at_the_end_are_destroyed) {
+  const long before = Live::values();
+  for (const bool receiver_last : {false, true}) {
+    auto [sender, receiver] = make_channel<Live>(8);
+    for (int i = 0; i < 8; ++i) ASSERT_TRUE(sender.send(Live(i)).has_value());
+    if (receiver_last) {
+      sender = {};
+    } else {
+      receiver = {};
+    }
+  }
+  EXPECT_EQ(Live::values(), before);
+}
+
+TEST(Channels, a_handle_that_is_empty_says_so) {
+  const Sender<int> sender;
+  const Receiver<int> receiver;
+  int value = 1;
+  EXPECT_THROW(sender.send(1), std::logic_error);
+  EXPECT_THROW(static_cast<void>(sender.try_send(value)), std::logic_error);
+  EXPECT_THROW(static_cast<void>(sender.send_for(value, 1s)), std::logic_error);
+  EXPECT_THROW(sender.close(), std::logic_error);
+  EXPECT_THROW(static_cast<void>(receiver.recv()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(receiver.try_recv()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(receiver.recv_for(1s)), std::logic_error);
+  EXPECT_THROW(static_cast<void>(receiver.begin()), std::logic_error);
+  EXPECT_THROW(static_cast<void>(make_channel<int>().receiver.recv_for(-1s)),
+               std::invalid_argument);
+}
+
+TEST(Channels, a_wait_for_nothing_ends_in_time_and_never_early) {
+  const auto [sender, receiver] = make_channel<int>();
+  const auto start = support::Clock::now();
+  EXPECT_EQ(receiver.recv_for(5ms).error(), ChannelError::kTimedOut);
+  EXPECT_EQ(receiver.recv_until(support::Clock::now() + 5ms).error(), ChannelError::kTimedOut);
+  EXPECT_GE(support::Clock::now() - start, 10ms);
+  EXPECT_EQ(receiver.recv_for(0s).error(), ChannelError::kTimedOut);
+  EXPECT_EQ(receiver.recv_until(support::Clock::time_point::min()).error(),
+            ChannelError::kTimedOut);
+  ASSERT_TRUE(sender.send(1).has_value());
+  EXPECT_EQ(receiver.recv_until(support::Clock::time_point::max()), 1);
+}
+
+// Throws when it is moved for the n-th time.
+class Touchy {
+ public:
+  Touchy(int value, int moves) : value_(value), moves_(moves) {}
+  Touchy(Touchy&& other) : value_(other.value_), moves_(other.moves_ - 1) {
+    if (moves_ < 0) throw std::runtime_error("moved too often");
+  }
+  [[nodiscard]] int value() const { return value_; }
+
+ private:
+  int value_;
+  int moves_;
+};
+
+TEST(Channels, a_move_that_throws_leaves_the_channel_sound) {
+  for (int moves = 0; moves < 6; ++moves) {
+    const auto [sender, receiver] = make_channel<Touchy>(2);
+    bool sent = false;
+    try {
+      sent = sender.send(Touchy(1, moves)).has_value();
+    } catch (const std::runtime_error&) {
+    }
+    ASSERT_TRUE(sender.send(Touchy(2, 100)).has_value());
+    if (sent) {
+      try {
+        EXPECT_EQ(receiver.recv()->value(), 1);
+      } catch (const std::runtime_error&) {
+      }
+    }
+    EXPECT_EQ(receiver.recv()->value(), 2);
+    EXPECT_EQ(receiver.try_recv().error(), ChannelError::kEmpty);
+    // On its way back.
+    ASSERT_TRUE(sender.send(Touchy(3, 100)).has_value());
+    ASSERT_TRUE(sender.send(Touchy(4, 100)).has_value());
+    Touchy back(5, moves);
+    try {
+      EXPECT_EQ(sender.send_for(back, 1ms).error(), ChannelError::kTimedOut);
+      EXPECT_EQ(back.value(), 5);
+    } catch (const std::runtime_error&) {
+    }
+    EXPECT_EQ(receiver.recv()->value(), 3);
+    EXPECT_EQ(receiver.recv()->value(), 4);
+  }
+}
+
+struct alignas(64) Wide {
+  unsigned char bytes[5000];
+};
+
+TEST(Channels, values_of_any_size_and_alignment) {
+  const auto [sender, receiver] = make_channel<Wide>();
+  const auto wide = std::make_unique<Wide>();
+  std::fill(std::begin(wide->bytes), std::end(wide->bytes), 0x5a);
+  ASSERT_TRUE(sender.send(*wide).has_value());
+  const auto back = receiver.recv();
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(&*back) % 64, 0u);
+  EXPECT_TRUE(std::ranges::all_of(back->bytes, [](unsigned char byte) { return byte == 0x5a; }));
+  const auto [owners, owned] = make_channel<std::unique_ptr<int>>();
+  ASSERT_TRUE(owners.send(std::make_unique<int>(3)).has_value());
+  EXPECT_EQ(**owned.recv(), 3);
+}
+
+TEST(Channels, a_range_ends_with_the_channel) {
+  auto [sender, receiver] = make_channel<std::string>(100);
+  for (int i = 0; i < 50; ++i) ASSERT_TRUE(sender.send(std::to_string(i)).has_value());
+  sender = {};
+  int next = 0;
+  for (std::string& value : receiver) {
+    EXPECT_EQ(value, std::to_string(next++));
+    value += " is mine to change";
+  }
+  for (const auto& value : receiver) ADD_FAILURE() << value;
+  EXPECT_EQ(next, 50);
+}
+
+TEST(Channels, errors_have_words) {
+  for (const auto error : {ChannelError::kClosed, ChannelError::kTimedOut, ChannelError::kEmpty,
+                           ChannelError::kFull, ChannelError::kStopped}) {
+    EXPECT_NE(to_string(error), "unknown");
+  }
+}
+
+// --- who waits -----------------------------------------------------------------------------------
+
+class WaitingAtChannels : public support::Running {};
+ON_ONE_AND_SEVERAL_CORES(WaitingAtChannels);
+
+// Runs `body` as an actor on core 1, or in a thread outside.
+enum class Kind : bool { kActor, kThread };
+constexpr Kind kKinds[] = {Kind::kActor, Kind::kThread};
+
+class Runner {
+ public:
+  template <class F>
+  void run(Kind kind, const bulkhead::Runtime& runtime, bulkhead::SpawnOptions options, F body) {
+    if (kind == Kind::kThread) {
+      threads_.emplace_back(std::move(body));
+    } else {
+      runtime_of(runtime).spawn_with(options, std::move(body));
+    }
+  }
+  ~Runner() {
+    for (auto& thread : threads_) thread.join();
+  }
+
+ private:
+  static bulkhead::Runtime& runtime_of(const bulkhead::Runtime& runtime) {
+    return const_cast<bulkhead::Runtime&>(runtime);
+  }
+  std::vector<std::thread> threads_;
+};
+
+TEST_P(WaitingAtChannels, a_rendezvous_hands_over_each_value) {
+  for (const Kind sends : kKinds) {
+    for (const Kind receives : kKinds) {
+      for (const std::size_t capacity : {0, 1, 7}) {
+        Log<int> log;
+        {
+          Runner runner;
+          auto [sender, receiver] = make_channel<int>(capacity);
+          runner.run(sends, runtime, on_core(0), [sender = std::move(sender)] {
+            for (int i = 0; i < 200; ++i) EXPECT_TRUE(sender.send(i).has_value());
+          });
+          runner.run(receives, runtime, on_core(1), [receiver = std::move(receiver), &log] {
+            for (const int value : receiver) log.add(value);
+          });
+        }
+        wait_for_idle();
+        const auto entries = log.entries();
+        ASSERT_EQ(entries.size(), 200u);
+        EXPECT_TRUE(std::ranges::is_sorted(entries));
+      }
+    }
+  }
+}
+
+TEST_P(WaitingAtChannels, who_sends_in_a_rendezvous_goes_on_when_the_value_was_taken) {
+  for (const Kind sends : kKinds) {
+    std::atomic<bool> went_on{false};
+    const auto [sender, receiver] = make_channel<int>(0);
+    {
+      Runner runner;
+      runner.run(sends, runtime, on_core(1), [sender = sender, &went_on] {
+        EXPECT_TRUE(sender.send(1).has_value());
+        went_on = true;
+      });
+      std::this_thread::sleep_for(2ms);
+      EXPECT_FALSE(went_on);
+      EXPECT_EQ(receiver.recv(), 1);
+    }
+    wait_for_idle();
+    EXPECT_TRUE(went_on);
+  }
+}
+
+// Starts actors on core 0, each when the one before waits; then `then` runs there.
+template <class Make, class Then>
+void spawn_one_after_the_other(bulkhead::Runtime& runtime, int count, Make make, Then then) {
+  bulkhead::SpawnOptions here;
+  here.core = 0;
+  here.pinned = true;
+  runtime.spawn_with(here, [=, then = std::move(then)] {
+    for (int i = 0; i < count; ++i) {
+      bulkhead::spawn_with(here, make(i));
+      this_actor::yield();
+    }
+    then();
+  });
+}
+
+TEST_P(WaitingAtChannels, those_who_wait_are_served_in_order) {
+  constexpr int kWaiting = 20;
+  Log<int> log;
+  const auto [sender, receiver] = make_channel<int>();
+  spawn_one_after_the_other(
+      runtime, kWaiting,
+      [receiver = receiver, &log](int i) {
+        return [i, receiver, &log] {
+          if (receiver.recv() == i) log.add(i);
+        };
+      },
+      [sender = sender] {
+        for (int i = 0; i < kWaiting; ++i) EXPECT_TRUE(sender.send(i).has_value());
+      });
+  wait_for_idle();
+  EXPECT_EQ(log.size(), static_cast<std::size_t>(kWaiting));
+}
+
+TEST_P(WaitingAtChannels, senders_that_wait_get_in_in_order) {
+  constexpr int kWaiting = 20;
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{3}}) {
+    Log<int> log;
+    const auto [sender, receiver] = make_channel<int>(capacity);
+    spawn_one_after_the_other(
+        runtime, kWaiting,
+        [sender = sender](int i) {
+          return [i, sender] { EXPECT_TRUE(sender.send(i).has_value()); };
+        },
+        [receiver = receiver, &log] {
+          for (int i = 0; i < kWaiting; ++i) {
+            if (receiver.recv() == i) log.add(i);
+          }
+        });
+    wait_for_idle();
+    EXPECT_EQ(log.size(), static_cast<std::size_t>(kWaiting));
+  }
+}
+
+TEST_P(WaitingAtChannels, a_close_wakes_all_who_wait) {
+  for (const Kind kind : kKinds) {
+    for (const bool by_close : {false, true}) {
+      std::atomic<int> told{0};
+      {
+        Runner runner;
+        auto [sender, receiver] = make_channel<int>(0);
+        for (std::size_t i = 0; i < 10; ++i) {
+          runner.run(kind, runtime, on_core(i), [receiver = receiver, &told, i] {
+            const auto value = i % 2 == 0 ? receiver.recv() : receiver.recv_for(support::kDeadline);
+            if (!value && value.error() == ChannelError::kClosed) ++told;
+          });
+        }
+        std::this_thread::sleep_for(1ms);
+        if (by_close) {
+          sender.close();
+        } else {
+          sender = {};
+        }
+      }
+      wait_for_idle();
+      EXPECT_EQ(told, 10);
+    }
+  }
+}
+
+TEST_P(WaitingAtChannels, senders_that_wait_keep_their_values_when_nobody_receives_any_more) {
+  for (const Kind kind : kKinds) {
+    for (const bool by_close : {false, true}) {
+      const long before = Live::values();
+      std::atomic<int> told{0};
+      {
+        Runner runner;
+        auto [sender, receiver] = make_channel<Live>(2);
+        for (std::size_t i = 0; i < 10; ++i) {
+          runner.run(kind, runtime, on_core(i), [i, sender = sender, &told] {
+            Live value(static_cast<int>(i));
+            const auto sent = sender.send_for(value, bulkhead::kForever);
+            if (sent) return;
+            if (sent.error() == ChannelError::kClosed && value.value() == static_cast<int>(i)) {
+              ++told;
+            }
+          });
+        }
+        std::this_thread::sleep_for(1ms);
+        if (by_close) {
+          sender.close();
+        } else {
+          receiver = {};
+        }
+      }
+      wait_for_idle();
+      // Those who came after the end were told as well.
+      EXPECT_GE(told, 8);
+      EXPECT_EQ(Live::values(), before);
+    }
+  }
+}
+
+TEST_P(WaitingAtChannels, many_send_and_many_receive_each_value_once) {
+  constexpr std::size_t kSenders = 6;
+  constexpr std::size_t kReceivers = 5;
+  constexpr int kEach = 300;
+  for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{16}}) {
+    std::vector<std::atomic<int>> seen(kSenders * kEach);
+    std::atomic<int> out_of_order{0};
+    {
+      Runner runner;
+      auto [sender, receiver] = make_channel<std::pair<std::size_t, int>>(capacity);
+      for (std::size_t i = 0; i < kSenders; ++i) {
+        runner.run(kKinds[i % 2], runtime, on_core(i), [i, sender = sender] {
+          for (int k = 0; k < kEach; ++k) EXPECT_TRUE(sender.send({i, k}).has_value());
+        });
+      }
+      sender = {};
+      for (std::size_t i = 0; i < kReceivers; ++i) {
+        runner.run(kKinds[i % 2], runtime, on_core(i + 1), [&, receiver = receiver] {
+          std::vector<int> last(kSenders, -1);
+          for (const auto& [from, number] : receiver) {
+            ++seen[from * kEach + static_cast<std::size_t>(number)];
+            if (number <= last[from]) ++out_of_order;
+            last[from] = number;
+          }
+        });
+      }
+    }
+    wait_for_idle();
+    EXPECT_TRUE(std::ranges::all_of(seen, [](const auto& count) { return count == 1; }));
+    EXPECT_EQ(out_of_order, 0) << "what one sends, one receives in order";
+  }
+}
+
+TEST_P(WaitingAtChannels, handles_travel_in_messages) {
+  struct Work {
+    Receiver<int> numbers;
+    Sender<long> sums;
+  };
+  class Adder {
+   public:
+    void receive(Work work) {
+      long sum = 0;
+      for (const int number : work.numbers) sum += number;
+      EXPECT_TRUE(work.sums.send(sum).has_value());
+    }
+  };
+  auto [numbers, work] = make_channel<int>(2);
+  auto [sums, results] = make_channel<long>(0);
+  const auto adder = runtime.spawn_with<Adder>(on_core(1));
+  adder.send(Work{std::move(work), std::move(sums)});
+  for (int i = 1; i <= 100; ++i) ASSERT_TRUE(numbers.send(i).has_value());
+  numbers = {};
+  EXPECT_EQ(results.recv(), 5050);
+  EXPECT_EQ(results.recv().error(), ChannelError::kClosed) << "gone with the message";
+  wait_for_idle();
+}
+
+TEST_P(WaitingAtChannels, timeouts_and_values_that_race_lose_no_value) {
+  std::atomic<int> received{0};
+  constexpr int kRounds = 300;
+  auto [sender, receiver] = make_channel<int>(0);
+  std::atomic<int> sent{0};
+  runtime.spawn_with(on_core(0), [sender = std::move(sender), &sent] {
+    for (int i = 0; i < kRounds; ++i) {
+      int value = i;
+      if (sender.send_for(value, std::chrono::microseconds(20 + i % 50))) ++sent;
+    }
+  });
+  runtime.spawn_with(on_core(1), [receiver = std::move(receiver), &received] {
+    for (int i = 0;; ++i) {
+      const auto value = receiver.recv_for(std::chrono::microseconds(20 + i % 70));
+      if (value) ++received;
+      if (!value && value.error() == ChannelError::kClosed) return;
+    }
+  });
+  wait_for_idle();
+  EXPECT_EQ(sent, received);
+}
+
+// --- who is ended while it waits -----------------------------------------------------------------
+
+class EndedAtChannels : public support::OnCores {};
+ON_ONE_AND_SEVERAL_CORES(EndedAtChannels);
+
+// The runtime ends, and with it those who wait; nothing of them is left at the channels.
+TEST_P(EndedAtChannels, a_shutdown_leaves_nobody_waiting) {
+  const long before = Live::values();
+  auto [sender, receiver] = make_channel<Live>(1);
+  auto [to_nobody, nobody] = make_channel<Live>(0);
+  std::atomic<int> unwound{0};
+  struct Unwound {
+    std::atomic<int>* count;
+    ~Unwound() { ++*count; }
+  };
+  {
+    bulkhead::Runtime runtime(config());
+    runtime.start();
+    for (std::size_t i = 0; i < 10; ++i) {
+      runtime.spawn_with(on_core(i), [receiver = receiver, &unwound] {
+        const Unwound mark{&unwound};
+        static_cast<void>(receiver.recv());
+      });
+      runtime.spawn_with(on_core(i), [sender = to_nobody, &unwound] {
+        const Unwound mark{&unwound};
+        Live value(3);
+        static_cast<void>(sender.send_for(value, 1h));
+      });
+    }
+    std::this_thread::sleep_for(5ms);
+    static_cast<void>(support::stderr_of([&] { runtime.shutdown(1ms); }));
+  }
+  EXPECT_EQ(unwound, 20);
+  EXPECT_EQ(nobody.try_recv().error(), ChannelError::kEmpty);
+  Live value(1);
+  EXPECT_TRUE(sender.try_send(value).has_value());
+  EXPECT_EQ(receiver.try_recv()->value(), 1);
+  EXPECT_EQ(receiver.try_recv().error(), ChannelError::kEmpty);
+  EXPECT_EQ(Live::values(), before) << "and `value` has been moved from";
+}
+
+// A value has been handed to an actor that does not live to take it.
+TEST_P(EndedAtChannels, a_value_for_one_who_is_unwound_goes_back_to_the_front) {
+  const long before = Live::values();
+  int unwound = 0;
+  for (int round = 0; round < 20; ++round) {
+    auto [sender, receiver] = make_channel<Live>(round % 2);
+    std::atomic<bool> taken{false};
+    support::Event holds;
+    support::Event handed_over;
+    {
+      bulkhead::Runtime runtime(config());
+      runtime.start();
+      runtime.spawn_with(pinned_to(0), [receiver = receiver, &taken] {
+        if (receiver.recv()) taken = true;
+      });
+      ASSERT_TRUE(support::eventually(
+          [&, sender = sender] { return runtime.stats().sent == runtime.stats().handled + 1; }));
+      runtime.spawn_with(pinned_to(0), [&] {
+        holds.set();
+        handed_over.wait();
+        support::burn(10ms);  // meanwhile the shutdown begins
+      });
+      ASSERT_TRUE(holds.wait());
+      Live value(1);
+      ASSERT_TRUE(sender.try_send(value).has_value()) << "somebody waits for it";
+      if (round % 2 == 1) {
+        Live second(2);
+        ASSERT_TRUE(sender.try_send(second).has_value());
+      }
+      handed_over.set();
+      static_cast<void>(support::stderr_of([&] { runtime.shutdown(0ms); }));
+    }
+    if (!taken) {
+      ++unwound;
+      const auto back = receiver.try_recv();
+      ASSERT_TRUE(back.has_value());
+      EXPECT_EQ(back->value(), 1);
+    }
+    if (round % 2 == 1) {
+      const auto second = receiver.try_recv();
+      ASSERT_TRUE(second.has_value());
+      EXPECT_EQ(second->value(), 2);
+    }
+    EXPECT_EQ(receiver.try_recv().error(), ChannelError::kEmpty);
+  }
+  EXPECT_GT(unwound, 0);
+  EXPECT_EQ(Live::values(), before);
+}
+
+// Where nothing can wait, nothing does.
+TEST_P(EndedAtChannels, a_destructor_of_an_actor_that_is_unwound_does_not_wait) {
+  auto [sender, receiver] = make_channel<int>(0);
+  Log<ChannelError> log;
+  struct Last {
+    Receiver<int> receiver;
+    Sender<int> sender;
+    Log<ChannelError>* log;
+    ~Last() {
+      int value = 1;
+      log->add(receiver.recv().error());
+      log->add(sender.send_for(value, 1h).error());
+    }
+  };
+  class Idle {
+   public:
+    Idle(Receiver<int> receiver, Sender<int> sender, Log<ChannelError>* log)
+        : last_{std::move(receiver), std::move(sender), log} {}
+    void receive(int /*message*/) { static_cast<void>(last_.receiver.recv()); }
+
+   private:
+    Last last_;
+  };
+  {
+    bulkhead::Runtime runtime(config());
+    runtime.start();
+    runtime.spawn_with<Idle>(on_core(1), receiver, sender, &log).send(1);
+    std::this_thread::sleep_for(2ms);
+    static_cast<void>(support::stderr_of([&] { runtime.shutdown(1ms); }));
+  }
+  EXPECT_EQ(log.entries(), (std::vector{ChannelError::kStopped, ChannelError::kStopped}));
+}
+
+}  // namespace

@@ -40,8 +40,9 @@ enum class Came : std::uint8_t { kDone, kClosed, kNotYet };
 
 inline constexpr std::size_t kUnbounded = std::numeric_limits<std::size_t>::max();
 
-/// `Actors` has a type Waiter (slot, epoch), `bool claim(Waiter)` and `void wake(Waiter)`. `Node`
-/// has next, previous, item, waiter, outcome and linked; `Item` has next.
+/// `Actors` has types Waiter and Outcome, `bool claim(Waiter)`, `void wake(Waiter)`, and `bool
+/// same(Waiter, Waiter)`. `Node` has next, previous, item, waiter, outcome and linked; `Item` has
+/// next.
 template <class Sync, class Actors, class Node, class Item, int kSpins = 100>
 class ChannelState {
  public:
@@ -188,10 +189,11 @@ class ChannelState {
     Item* oldest = oldest_;
     if (oldest != nullptr) {
       item = oldest;
-      oldest_ = oldest->next;
+      Item* next = oldest->next;
+      oldest_ = next;
       size_.write(size_.read() - 1);
       const Node* waiting = senders_.first;
-      if (waiting != nullptr && size_.read() < capacity_) served = make_room_good();
+      if (waiting != nullptr && size_.read() < capacity_) served = fill_up();
       return Came::kDone;
     }
     if (Node* sender = claim_first(senders_); sender != nullptr) {
@@ -204,7 +206,7 @@ class ChannelState {
   }
 
   // There is room: the value of the sender that has waited longest goes in.
-  [[nodiscard]] Node* make_room_good() noexcept {
+  [[nodiscard]] Node* fill_up() noexcept {
     Node* sender = claim_first(senders_);
     if (sender == nullptr) return nullptr;
     Item* item = sender->item;
@@ -274,9 +276,7 @@ class ChannelState {
 
   [[nodiscard]] static bool has_other(List& list, const Node& mine) noexcept {
     for (Node* node = list.first; node != nullptr; node = node->next) {
-      if (node->waiter.slot != mine.waiter.slot || node->waiter.epoch != mine.waiter.epoch) {
-        return true;
-      }
+      if (!Actors::same(node->waiter, mine.waiter)) return true;
     }
     return false;
   }

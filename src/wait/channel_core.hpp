@@ -14,6 +14,9 @@ struct ChannelActors {
   using Outcome = ChannelOutcome;
   [[nodiscard]] static bool claim(const Waiter& waiter) noexcept { return core::claim(waiter); }
   static void wake(const Waiter& waiter) noexcept { core::wake(waiter); }
+  [[nodiscard]] static bool same(const Waiter& one, const Waiter& other) noexcept {
+    return one.slot == other.slot && one.epoch == other.epoch;
+  }
 };
 
 struct ChannelCore {

@@ -5,6 +5,7 @@
 
 #include "bulkhead/channel.hpp"
 #include "wait/channel.hpp"
+#include "wait/channel_ends.hpp"
 
 namespace bulkhead::core {
 

@@ -9,7 +9,6 @@
 //       other
 //   a_close_wakes          a receiver and a sender that wait, and a close
 //   a_value_comes_back     H6: who was handed a value is unwound; the next one receives it
-//   ends_once              H8: handles that are dropped at the same time
 //
 // Broken copies follow.
 #include <gtest/gtest.h>
@@ -212,7 +211,7 @@ int select(Participant<flaw>& me, std::array<Arm<flaw>, n>& arms, Limit limit) {
   }
 }
 
-/// As wait_to_receive and wait_to_send of channel.cpp, for a channel that was found not to be ready.
+/// As wait_to_receive and wait_to_send of channel.cpp, where the first attempt was in vain.
 template <Flaw flaw>
 Came wait_alone(Participant<flaw>& me, Arm<flaw>& arm, Limit limit) {
   const auto waiter = me.begin();
@@ -410,45 +409,6 @@ model::Result a_value_comes_back(const model::Options& options) {
   });
 }
 
-// --- handles -------------------------------------------------------------------------------------
-
-struct RelaxedSync : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using ModelSync::atomic<T>::atomic;
-    T fetch_sub(T by, std::memory_order /*order*/) {
-      return ModelSync::atomic<T>::fetch_sub(by, kRelaxed);
-    }
-  };
-};
-
-template <class Sync>
-struct Handles {
-  ChannelEnds<Sync> ends;
-  ModelSync::plain<int> senders_side{0};
-  ModelSync::plain<int> receivers_side{0};
-};
-
-template <class Sync>
-model::Result ends_once(const model::Options& options) {
-  return model::explore(options, [](model::Run& run) {
-    auto* h = model::make_named<Handles<Sync>>("channel");
-    h->ends.add_sender();
-    const auto drop_sender = [h] {
-      if (!h->ends.drop_sender()) return;
-      h->senders_side.write(1);
-      if (h->ends.leave()) model::free(h);
-    };
-    run.thread("sender", drop_sender);
-    run.thread("another", drop_sender);
-    run.thread("receiver", [h] {
-      if (!h->ends.drop_receiver()) return;
-      h->receivers_side.write(1);
-      if (h->ends.leave()) model::free(h);
-    });
-  });
-}
-
 // --- what is checked -----------------------------------------------------------------------------
 
 void expect_ok(const model::Result& r) { EXPECT_TRUE(r.ok()) << r.report(); }
@@ -485,10 +445,6 @@ TEST(ChannelModel, a_value_that_was_not_taken_comes_back) {
   expect_ok(a_value_comes_back<Flaw::kNone>(kWeak));
 }
 
-TEST(ChannelModel, a_channel_is_freed_once_when_both_sides_have_left) {
-  expect_ok(ends_once<ModelSync>({.preemption_bound = model::kUnbounded, .weak = true}));
-}
-
 TEST(ChannelModel, who_is_served_without_a_claim_is_found) {
   expect_found(a_rendezvous_agrees<Flaw::kServesTheGone>(kSequential, 0), kRace);
 }
@@ -507,10 +463,6 @@ TEST(ChannelModel, a_value_that_is_not_given_back_is_found) {
 
 TEST(ChannelModel, a_close_that_never_comes_is_found) {
   expect_found(a_close_wakes<Flaw::kNone>(kSequential, Ends::kByNobody), kStuck);
-}
-
-TEST(ChannelModel, a_channel_that_is_freed_too_early_is_found) {
-  expect_found(ends_once<RelaxedSync>(kWeak), kRace);
 }
 
 }  // namespace

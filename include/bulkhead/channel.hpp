@@ -16,7 +16,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
-#include <memory>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -75,8 +74,13 @@ void drop_sender(ChannelCore& channel) noexcept;
 void drop_receiver(ChannelCore& channel) noexcept;
 void close(ChannelCore& channel) noexcept;
 
-/// Throw std::logic_error, naming `function`, for an empty handle.
-ChannelCore& required(ChannelCore* channel, const char* function);
+[[noreturn]] void refuse_empty_handle(const char* function);
+/// Throws std::logic_error, naming `function`, for an empty handle.
+inline ChannelCore& required(ChannelCore* channel, const char* function) {
+  if (channel == nullptr) [[unlikely]]
+    refuse_empty_handle(function);
+  return *channel;
+}
 
 /// Memory for a value; an actor that floods gives way to others first. Throws std::bad_alloc.
 [[nodiscard]] Signal* prepare_item(std::size_t bytes, std::uint8_t size_class);
@@ -133,8 +137,8 @@ class OutgoingItem {
     if constexpr (std::is_move_assignable_v<T> && !std::is_const_v<T>) {
       value_ = std::move(*back);
     } else {
-      std::destroy_at(std::addressof(value_));
-      std::construct_at(std::addressof(value_), std::move(*back));
+      value_.~T();
+      new (std::addressof(value_)) T(std::move(*back));
     }
   }
 
@@ -292,21 +296,36 @@ class Receiver {
   friend bool operator==(const Receiver&, const Receiver&) = default;
 
   struct End {};
-  /// For range-for: receives until the channel is closed and empty.
+  /// For range-for: receives until the channel is closed and empty. The value stays where it came
+  /// in until the next one is received.
   class Iterator {
    public:
-    explicit Iterator(const Receiver& receiver) : receiver_(receiver) { ++*this; }
+    explicit Iterator(const Receiver& receiver) : receiver_(receiver) { receive(); }
+    Iterator(const Iterator&) = delete;
+    Iterator& operator=(const Iterator&) = delete;
+    ~Iterator() { let_go(); }
     Iterator& operator++() {
-      value_.reset();
-      if (auto received = receiver_.recv()) value_.emplace(std::move(*received));
+      let_go();
+      receive();
       return *this;
     }
-    [[nodiscard]] T& operator*() noexcept { return *value_; }
-    friend bool operator==(const Iterator& at, End) noexcept { return !at.value_.has_value(); }
+    [[nodiscard]] T& operator*() noexcept { return *payload<T>(item_); }
+    friend bool operator==(const Iterator& at, End) noexcept { return at.item_ == nullptr; }
 
    private:
+    void receive() {
+      core::ChannelCore& channel = core::required(receiver_.channel_, "Receiver::begin");
+      item_ = core::receive(channel, kForever).item;
+    }
+    void let_go() noexcept {
+      if (Signal* item = std::exchange(item_, nullptr); item != nullptr) {
+        payload<T>(item)->~T();
+        core::withdraw_later(item);
+      }
+    }
+
     const Receiver& receiver_;
-    std::optional<T> value_;
+    Signal* item_ = nullptr;
   };
   [[nodiscard]] Iterator begin() const { return Iterator(*this); }
   [[nodiscard]] End end() const noexcept { return {}; }

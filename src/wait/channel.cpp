@@ -145,13 +145,10 @@ void drop_receiver(ChannelCore& channel) noexcept {
 
 void close(ChannelCore& channel) noexcept { channel.state.close(); }
 
-ChannelCore& required(ChannelCore* channel, const char* function) {
-  if (channel == nullptr) [[unlikely]] {
-    throw std::logic_error(std::string("bulkhead: ") + function +
-                           " was called on a handle that is empty: default constructed, or moved "
-                           "from");
-  }
-  return *channel;
+void refuse_empty_handle(const char* function) {
+  throw std::logic_error(std::string("bulkhead: ") + function +
+                         " was called on a handle that is empty: default constructed, or moved "
+                         "from");
 }
 
 // --- values --------------------------------------------------------------------------------------

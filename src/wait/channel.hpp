@@ -136,11 +136,6 @@ class ChannelState {
     return true;
   }
 
-  [[nodiscard]] std::size_t size() noexcept {
-    Held held(*this);
-    return size_.read();
-  }
-
  private:
   static constexpr std::uint32_t kReceivable = 1;
   static constexpr std::uint32_t kSendable = 2;

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "bulkhead/channel.hpp"
+#include "core/core.hpp"
 #include "wait/channel.hpp"
 #include "wait/channel_ends.hpp"
 
@@ -13,8 +14,10 @@ namespace bulkhead::core {
 struct ChannelActors {
   using Waiter = core::Waiter;
   using Outcome = ChannelOutcome;
-  [[nodiscard]] static bool claim(const Waiter& waiter) noexcept { return core::claim(waiter); }
-  static void wake(const Waiter& waiter) noexcept { core::wake(waiter); }
+  [[nodiscard]] static bool claim(const Waiter& waiter) noexcept {
+    return waiter.slot->wait.claim(waiter.epoch);
+  }
+  static void wake(const Waiter& waiter) noexcept { core::wake(*waiter.slot); }
   [[nodiscard]] static bool same(const Waiter& one, const Waiter& other) noexcept {
     return one.slot == other.slot && one.epoch == other.epoch;
   }

@@ -264,7 +264,7 @@ class Runner {
 TEST_P(WaitingAtChannels, a_rendezvous_hands_over_each_value) {
   for (const Kind sends : kKinds) {
     for (const Kind receives : kKinds) {
-      for (const std::size_t capacity : {0, 1, 7}) {
+      for (const std::size_t capacity : {std::size_t{0}, std::size_t{1}, std::size_t{7}}) {
         Log<int> log;
         {
           Runner runner;

@@ -67,7 +67,7 @@ TEST_P(EndedAtChannels, a_value_for_one_who_is_unwound_goes_back_to_the_front) {
   const long before = Live::values();
   int unwound = 0;
   for (int round = 0; round < 20; ++round) {
-    auto [sender, receiver] = make_channel<Live>(round % 2);
+    auto [sender, receiver] = make_channel<Live>(static_cast<std::size_t>(round % 2));
     std::atomic<bool> taken{false};
     support::Event holds;
     support::Event handed_over;
@@ -127,8 +127,8 @@ TEST_P(EndedAtChannels, a_destructor_of_an_actor_that_is_unwound_does_not_wait) 
   };
   class Idle {
    public:
-    Idle(Receiver<int> receiver, Sender<int> sender, Log<ChannelError>* log)
-        : last_{std::move(receiver), std::move(sender), log} {}
+    Idle(Receiver<int> from, Sender<int> to, Log<ChannelError>* log)
+        : last_{std::move(from), std::move(to), log} {}
     void receive(int /*message*/) { static_cast<void>(last_.receiver.recv()); }
 
    private:

@@ -465,8 +465,7 @@ TEST_P(EndedSelects, a_destructor_of_an_actor_that_is_unwound_does_not_wait) {
   Log<std::string> log;
   class Last {
    public:
-    Last(Receiver<int> receiver, Log<std::string>* log)
-        : receiver_(std::move(receiver)), log_(log) {}
+    Last(Receiver<int> from, Log<std::string>* log) : receiver_(std::move(from)), log_(log) {}
     ~Last() {
       const Receiver<int> nothing;
       const std::size_t chosen =

@@ -1,6 +1,6 @@
-// C6: random programs over channels, with selects, timeouts, failures and the end of the runtime in
-// the middle of them. Each value that was sent is received once, or still there at the end; each one
-// that was not is its sender's.
+// C6: random programs over channels, with selects, timeouts, failures, and the end of the runtime
+// in the middle of them. Each value that was sent is received once, or still there at the end; each
+// one that was not is its sender's.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

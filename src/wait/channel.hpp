@@ -23,7 +23,8 @@
 //      its own over.
 //  H6  A value that was given to a receiver that did not live to take it goes back to the front.
 //  H7  The hint says what an attempt may find. It is written under the lock and read without: who
-//      finds nothing there has looked before whatever comes next. It may say yes in vain.
+//      finds nothing there has looked before whatever comes next, and sees what was done before the
+//      channel came to have nothing. It may say yes in vain.
 // Checked by channel_model.cpp.
 #pragma once
 
@@ -164,7 +165,7 @@ class ChannelState {
   };
 
   [[nodiscard]] bool hinted(std::uint32_t what) const noexcept {
-    return (hint_.load(std::memory_order_relaxed) & what) != 0;
+    return (hint_.load(std::memory_order_acquire) & what) != 0;  // [pair channel.hint]
   }
 
   // Under the lock.
@@ -176,7 +177,7 @@ class ChannelState {
     if (oldest != nullptr || sender != nullptr || closed_.read()) hint |= kReceivable;
     if (size_.read() < capacity_ || receiver != nullptr || closed_.read()) hint |= kSendable;
     if (hint_.load(std::memory_order_relaxed) != hint) {
-      hint_.store(hint, std::memory_order_relaxed);  // [no pair]
+      hint_.store(hint, std::memory_order_release);  // [pair channel.hint]
     }
   }
 

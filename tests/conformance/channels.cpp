@@ -357,6 +357,25 @@ TEST_P(WaitingAtChannels, senders_that_wait_get_in_in_order) {
   }
 }
 
+TEST_P(WaitingAtChannels, who_waits_gets_the_room_that_is_made) {
+  const auto [sender, receiver] = make_channel<int>(2);
+  for (int i = 0; i < 2; ++i) ASSERT_TRUE(sender.send(i).has_value());
+  for (int i = 2; i < 6; ++i) {
+    runtime.spawn_with(on_core(1),
+                       [i, sender = sender] { EXPECT_TRUE(sender.send(i).has_value()); });
+  }
+  std::this_thread::sleep_for(5ms);
+  for (int taken = 0; taken < 4; ++taken) {
+    ASSERT_TRUE(receiver.recv().has_value());
+    int late = 100;
+    EXPECT_EQ(sender.try_send(late).error(), ChannelError::kFull) << "one who waited was first";
+  }
+  EXPECT_TRUE(receiver.try_recv().has_value());
+  EXPECT_TRUE(receiver.try_recv().has_value());
+  EXPECT_EQ(receiver.try_recv().error(), ChannelError::kEmpty);
+  wait_for_idle();
+}
+
 TEST_P(WaitingAtChannels, a_close_wakes_all_who_wait) {
   for (const Kind kind : kKinds) {
     for (const bool by_close : {false, true}) {

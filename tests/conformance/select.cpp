@@ -221,6 +221,46 @@ TEST(Select, arms_may_be_kept_and_used_again) {
   EXPECT_EQ(got, (std::vector{1, 2}));
 }
 
+// One of the two is ready all the time: first the second gets a value, then the first loses its own.
+TEST(Select, an_attempt_in_order_misses_nothing_that_is_there_all_the_time) {
+  for (int round = 0; round < 3000; ++round) {
+    auto [to_first, first] = make_channel<int>(1);
+    auto [to_second, second] = make_channel<int>(1);
+    to_first.send(1);
+    std::atomic<bool> looks{false};
+    std::optional<std::size_t> found;
+    std::thread other([&, first = first, second = second] {
+      looks = true;
+      found = try_select(on_receive(first, kIgnore), on_receive(second, kIgnore));
+    });
+    while (!looks) {
+    }
+    if (round % 2 == 0) {
+      to_second.send(2);
+    } else {
+      to_second.close();
+    }
+    static_cast<void>(try_select(on_receive(first, kIgnore)));
+    other.join();
+    ASSERT_TRUE(found.has_value()) << "in round " << round;
+  }
+}
+
+TEST(Select, an_attempt_finds_what_is_there_when_the_channel_is_closed_meanwhile) {
+  for (int round = 0; round < 1000; ++round) {
+    auto [sender, receiver] = make_channel<int>(1);
+    sender.send(1);
+    std::atomic<bool> ready{true};
+    std::thread other([&, receiver = receiver] {
+      ready = try_select(on_receive(receiver, kIgnore)).has_value();
+    });
+    sender.close();
+    static_cast<void>(receiver.try_recv());
+    other.join();
+    ASSERT_TRUE(ready) << "a value, or closed";
+  }
+}
+
 // --- selects that wait ---------------------------------------------------------------------------
 
 class WaitingSelects : public support::Running {};
@@ -250,6 +290,45 @@ TEST_P(WaitingSelects, the_arm_that_becomes_ready_is_chosen) {
           << "nobody is left waiting there";
     }
   }
+}
+
+// Nobody gives up: whoever waits beside a ready partner waits for ever, and a value that is lost is
+// missing.
+TEST_P(WaitingSelects, those_who_come_at_the_same_moment_find_each_other) {
+  constexpr int kRounds = 20'000;
+  constexpr std::size_t kLanes = 3;
+  std::vector<bulkhead::Channel<int>> c;
+  for (std::size_t i = 0; i < kLanes; ++i) c.push_back(make_channel<int>(0));
+  std::atomic<int> wrong{0};
+  const auto sends = [&] {
+    int value = 0;
+    for (int i = 0; i < kRounds; ++i) {
+      value = i;
+      const auto lane = static_cast<std::size_t>(i) % kLanes;
+      const auto sent = [&wrong](Sent result) { wrong += result ? 0 : 1; };
+      if (i % 2 == 0) {
+        sent(c[lane].sender.send_for(value, bulkhead::kForever));
+      } else {
+        select(on_send(c[lane].sender, value, sent), after(1h, [&wrong] { ++wrong; }));
+      }
+    }
+  };
+  const auto receives = [&] {
+    for (int i = 0; i < kRounds; ++i) {
+      const auto take = [&wrong, i](Received value) { wrong += value == Received(i) ? 0 : 1; };
+      select(on_receive(c[0].receiver, take), on_receive(c[1].receiver, take),
+             on_receive(c[2].receiver, take));
+    }
+  };
+  runtime.spawn_with(pinned_to(0), receives);
+  runtime.spawn_with(pinned_to(1), sends);
+  wait_for_idle();
+  EXPECT_EQ(wrong, 0);
+  std::thread outside(sends);
+  std::thread other(receives);
+  outside.join();
+  other.join();
+  EXPECT_EQ(wrong, 0);
 }
 
 TEST_P(WaitingSelects, a_channel_twice_in_one_select) {

@@ -1,0 +1,108 @@
+#include "bulkhead/mutex.hpp"
+
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "base/check.hpp"
+#include "core/core.hpp"
+#include "core/slab.hpp"
+#include "wait/mutex_state.hpp"
+#include "wait/waiting.hpp"
+
+namespace bulkhead {
+
+namespace {
+
+using State = wait::MutexState<sync::RealSync, wait::Actors>;
+using core::Core;
+using core::Slot;
+
+State& state_of(std::byte* bytes) noexcept {
+  return *std::launder(reinterpret_cast<State*>(bytes));
+}
+const State& state_of(const std::byte* bytes) noexcept {
+  return *std::launder(reinterpret_cast<const State*>(bytes));
+}
+
+// An actor is its slot; a thread outside is this variable of its own, marked.
+constexpr wait::Holder kThread = 2;
+alignas(64) thread_local constinit char this_thread = 0;
+
+// Does not switch stacks, so that the thread's variables are those of this thread.
+wait::Holder me() noexcept {
+  const Core* core = core::tl_core;
+  if (core != nullptr && core->running != nullptr) [[likely]] {
+    return reinterpret_cast<wait::Holder>(core->running);
+  }
+  return reinterpret_cast<wait::Holder>(&this_thread) | kThread;
+}
+
+Pid pid_of_holder(wait::Holder holder) noexcept {
+  if (holder == 0 || (holder & kThread) != 0) return {};
+  const auto& slot = *reinterpret_cast<const Slot*>(holder);
+  return {core::Slab::index_of(slot), slot.generation.load(std::memory_order_relaxed)};
+}
+
+std::string name_of(wait::Holder holder) {
+  if (holder == 0) return "nobody any more";
+  if ((holder & kThread) != 0) return "a thread outside";
+  return "actor " + to_string(pid_of_holder(holder));
+}
+
+}  // namespace
+
+static_assert(sizeof(State) <= sizeof(Mutex) && alignof(State) <= alignof(Mutex));
+
+Mutex::Mutex() noexcept { new (state_) State; }
+
+Mutex::~Mutex() {
+  State& state = state_of(state_);
+  BULKHEAD_CHECK(state.holder() == 0, "a mutex ends when nobody holds it");
+  state.settle();
+  state.~State();
+}
+
+// Who holds it now, 0: time was up.
+std::uint64_t Mutex::take(Timeout timeout) {
+  const wait::Holder self = me();
+  if (state_of(state_).try_take(self)) [[likely]]
+    return self;
+  return take_slowly(self, timeout);
+}
+
+std::uint64_t Mutex::take_slowly(std::uint64_t me, Timeout timeout) {
+  State& state = state_of(state_);
+  if (state.holder() == me) {
+    throw std::logic_error(
+        "bulkhead: Mutex::lock: its holder locks it again: it would wait for "
+        "itself");
+  }
+  if (timeout.nanoseconds() == 0) return 0;
+  const wait::Deadline deadline(timeout);
+  wait::WaitNode node;
+  const bool taken = wait::wait_in_line(
+      state, node, deadline, [&] { return state.enter(me, node) == wait::Entered::kWaits; },
+      [&] { state.release(me); });
+  return taken ? me : 0;
+}
+
+void Mutex::throw_timeout(std::int64_t waited) const {
+  const wait::Holder holder = state_of(state_).holder();
+  throw LockTimeout("bulkhead: a mutex could not be locked within " +
+                        std::to_string(waited / 1'000'000) + " ms; it is held by " +
+                        name_of(holder),
+                    pid_of_holder(holder));
+}
+
+void Mutex::release(std::uint64_t holder) noexcept { state_of(state_).release(holder); }
+
+void Mutex::Guard::unlock() {
+  if (mutex_ == nullptr) {
+    throw std::logic_error("bulkhead: Mutex::Guard::unlock: it holds no mutex (any more)");
+  }
+  let_go();
+  mutex_ = nullptr;
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,95 @@
+// How an actor, or a thread outside, waits in a line (line.hpp): what all locks have in common.
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+
+#include "bulkhead/duration.hpp"
+#include "bulkhead/wait.hpp"
+#include "machine/clock.hpp"
+#include "sync/atomic.hpp"
+#include "wait/line.hpp"
+
+namespace bulkhead::wait {
+
+/// Claims and wakes whoever waits.
+struct Actors {
+  using Waiter = core::Waiter;
+  [[nodiscard]] static bool claim(const Waiter& waiter) noexcept { return core::claim(waiter); }
+  static void wake(const Waiter& waiter) noexcept { core::wake(waiter); }
+};
+
+using WaitNode = Node<sync::RealSync, Actors>;
+
+/// What is left of a timeout.
+class Deadline {
+ public:
+  explicit Deadline(Timeout timeout) noexcept
+      : due_(machine::later(machine::now(), timeout.nanoseconds())) {}
+  [[nodiscard]] static Deadline at(machine::Nanoseconds due) noexcept { return Deadline(due); }
+
+  [[nodiscard]] Timeout left() const {
+    if (due_ == machine::kNever) return kForever;
+    return std::chrono::nanoseconds(std::max<machine::Nanoseconds>(due_ - machine::now(), 0));
+  }
+  [[nodiscard]] bool is_over() const { return left().nanoseconds() == 0; }
+
+ private:
+  explicit Deadline(machine::Nanoseconds due) noexcept : due_(due) {}
+
+  machine::Nanoseconds due_;
+};
+
+/// An actor that is to end, and is in a destructor, cannot be unwound from there, and its waits
+/// return at once. Destructors need locks, and must not leave children behind. So while this is
+/// engaged, the actor waits as if it were not to end.
+class Shield {
+ public:
+  Shield() = default;
+  Shield(const Shield&) = delete;
+  Shield& operator=(const Shield&) = delete;
+  ~Shield() {
+    if (engaged_) disengage();
+  }
+  /// Before each wait. Without effect where the wait would be unwound.
+  void engage();
+
+ private:
+  static void disengage() noexcept;
+
+  bool engaged_ = false;
+};
+
+/// Waits in the line of `state` until it is let go, or time is up: false. `enter` is called once a
+/// wait is open: it puts the node into the line, or returns false when there is no need to wait.
+/// `pass_on` is called when the caller is unwound although it was let go.
+template <class State, class Enter, class PassOn>
+[[nodiscard]] bool wait_in_line(State& state, WaitNode& node, const Deadline& deadline, Enter enter,
+                                PassOn pass_on) {
+  Shield shield;
+  for (;;) {
+    shield.engage();
+    core::Wait wait;
+    node.waiter = wait.waiter();
+    if (!enter()) {
+      static_cast<void>(wait.retire());  // nobody else knows of it
+      return true;
+    }
+    struct Leave {
+      State& state;
+      WaitNode& node;
+      PassOn& pass_on;
+      bool unwound = true;
+      ~Leave() {
+        if (unwound && state.leave(node)) pass_on();
+      }
+    } leave{state, node, pass_on};
+    wait.park(deadline.left());
+    leave.unwound = false;
+    if (state.leave(node)) return true;
+    // Woken to end, in a destructor: it waits on.
+    if (!core::Wait::ending() || deadline.is_over()) return false;
+  }
+}
+
+}  // namespace bulkhead::wait

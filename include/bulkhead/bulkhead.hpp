@@ -2,12 +2,14 @@
 #pragma once
 
 #include "bulkhead/address.hpp"
+#include "bulkhead/blocking.hpp"
 #include "bulkhead/channel.hpp"
 #include "bulkhead/condition_variable.hpp"
 #include "bulkhead/config.hpp"
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
+#include "bulkhead/file.hpp"
 #include "bulkhead/join.hpp"
 #include "bulkhead/mailbox.hpp"
 #include "bulkhead/message.hpp"

@@ -25,6 +25,8 @@ struct Registry {
   std::size_t made = 0;
   std::vector<Core*> free_cores;
   Domain* free_domains = nullptr;
+  std::size_t running = 0;
+  std::vector<void (*)() noexcept> when_none_runs;
 };
 
 Registry& registry() {
@@ -77,7 +79,27 @@ void reset(OutsideCounts& counts) noexcept {
   for (auto& count : counts.dropped) count.store(0, std::memory_order_relaxed);
 }
 
+void one_more_runs() noexcept {
+  sync::Guard guard(registry().lock);
+  ++registry().running;
+}
+
+void one_less_runs() {
+  Registry& all = registry();
+  std::vector<void (*)() noexcept> told;
+  {
+    sync::Guard guard(all.lock);
+    if (--all.running == 0) told = all.when_none_runs;
+  }
+  for (auto* function : told) function();
+}
+
 }  // namespace
+
+void when_none_runs(void (*function)() noexcept) {
+  sync::Guard guard(registry().lock);
+  registry().when_none_runs.push_back(function);
+}
 
 Core* core_at(std::uint16_t index) noexcept {
   return index < kMaxCores ? core_table[index].load(std::memory_order_acquire) : nullptr;
@@ -138,6 +160,7 @@ void Domain::give(Domain& domain) noexcept {
 void Domain::start() {
   BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
   reported_.store(false);
+  one_more_runs();
   phase_.store(Phase::kRunning, std::memory_order_release);
   try {
     for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i], i);
@@ -201,6 +224,7 @@ void Domain::stop(Left left) {
   gate.close();  // who still visits, for the last wake-up of an actor that has ended by it, leaves
   sweep();
   phase_.store(Phase::kStopped, std::memory_order_release);
+  one_less_runs();
 }
 
 // A handler that neither returns nor blocks cannot be ended.

@@ -1,0 +1,121 @@
+/// blocking: work that blocks its thread, done where it holds no core up.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <new>
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/duration.hpp"
+#include "bulkhead/this_actor.hpp"
+#include "bulkhead/wait_group.hpp"
+
+namespace bulkhead {
+
+/// The threads that blocking() uses, which all runtimes of the process share.
+struct BlockingLimits {
+  /// At most so many, 1 to 4096. They are started when there is work and none is free. When all are
+  /// at work, more work waits.
+  std::size_t threads = 64;
+  /// A thread with nothing to do ends after this time; at the latest when the last runtime has shut
+  /// down.
+  Timeout idle_time = std::chrono::seconds(5);
+};
+
+/// Sets them, from now on. Any thread. Throws ConfigError, and changes nothing.
+void set_blocking_limits(const BlockingLimits& limits);
+[[nodiscard]] BlockingLimits blocking_limits();
+
+namespace core {
+
+/// A piece of work, shared by who waits for it and the thread that does it: who lets go last
+/// destroys it.
+class BlockingJob {
+ public:
+  BlockingJob() = default;
+  BlockingJob(const BlockingJob&) = delete;
+  BlockingJob& operator=(const BlockingJob&) = delete;
+  virtual ~BlockingJob() = default;
+
+  virtual void run() = 0;
+
+  std::exception_ptr failure;
+  WaitGroup finished{1};
+
+  // The pool's, under its lock.
+  BlockingJob* next = nullptr;
+  std::uint8_t owners = 1;
+  bool queued = false;
+};
+
+/// In an actor: has the job run, and waits for it. Throws std::runtime_error when no thread can be
+/// had.
+void run_blocking(BlockingJob& job);
+/// Who waited for it lets go of it. If it has not been begun, it never is.
+void let_go(BlockingJob& job) noexcept;
+
+template <class F, class Result>
+class BlockingCall final : public BlockingJob {
+ public:
+  explicit BlockingCall(F&& function) : function_(std::move(function)) {}
+  explicit BlockingCall(const F& function) : function_(function) {}
+  ~BlockingCall() override {
+    if (made_) result_.~Result();
+  }
+  void run() override {
+    new (&result_) Result(function_());
+    made_ = true;
+  }
+  [[nodiscard]] Result&& take() noexcept { return std::move(result_); }
+
+ private:
+  F function_;
+  union {
+    Result result_;
+  };
+  bool made_ = false;
+};
+
+template <class F>
+class BlockingCall<F, void> final : public BlockingJob {
+ public:
+  explicit BlockingCall(F&& function) : function_(std::move(function)) {}
+  explicit BlockingCall(const F& function) : function_(function) {}
+  void run() override { function_(); }
+  void take() const noexcept {}
+
+ private:
+  F function_;
+};
+
+struct BlockingShare {
+  BlockingJob& job;
+  ~BlockingShare() { let_go(job); }
+};
+
+}  // namespace core
+
+/// In an actor: runs `function()` on a thread of a pool, and returns what it returns, or throws what
+/// it throws. Meanwhile the actor waits, and its core runs others. Outside actors it is just called.
+///
+/// An actor that is stopped meanwhile is unwound at once, and does not wait for the function. So
+/// the function must not refer to the actor's frame or state: give it what it needs by value. What
+/// it returns after that is destroyed on its thread.
+template <class F>
+  requires std::invocable < std::decay_t<F>
+& > auto blocking(F&& function) {
+  using Function = std::decay_t<F>;
+  using Result = std::invoke_result_t<Function&>;
+  static_assert(!std::is_reference_v<Result>,
+                "bulkhead: what blocking() runs returns a value, or nothing; not a reference");
+  if (!in_actor()) return static_cast<Result>(function());
+  auto* job = new core::BlockingCall<Function, Result>(std::forward<F>(function));
+  const core::BlockingShare share{*job};
+  core::run_blocking(*job);
+  if (job->failure) std::rethrow_exception(std::exchange(job->failure, nullptr));
+  return static_cast<Result>(job->take());
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,189 @@
+#include "bulkhead/blocking.hpp"
+
+#include <cstdio>
+#include <stdexcept>
+#include <string>
+#include <system_error>
+
+#include "bulkhead/config.hpp"
+#include "core/domain.hpp"
+#include "machine/cpus.hpp"
+#include "wait/blocking_pool.hpp"
+
+namespace bulkhead {
+
+namespace wait {
+
+namespace {
+
+constexpr std::size_t kMostThreads = 4096;
+constexpr std::chrono::seconds kPatience{2};
+
+void none_runs() noexcept { BlockingPool::process().retire(kPatience); }
+
+struct AtExit {
+  ~AtExit() { BlockingPool::process().retire(kPatience); }
+};
+
+}  // namespace
+
+BlockingPool& BlockingPool::process() {
+  static BlockingPool* const pool = [] {
+    auto* made = new BlockingPool;  // B4
+    core::when_none_runs(&none_runs);
+    return made;
+  }();
+  return *pool;
+}
+
+void BlockingPool::submit(core::BlockingJob& job) {
+  static const AtExit at_exit;
+  Threads past;
+  {
+    const sync::Guard guard(lock_);
+    past.swap(past_);
+    if (idle_ <= queued_ && threads_.size() < limits_.threads) start_thread();
+    job.next = nullptr;
+    job.queued = true;
+    job.owners = 2;
+    (last_ != nullptr ? last_->next : first_) = &job;
+    last_ = &job;
+    ++queued_;
+    work_.notify_one();
+  }
+  for (sync::Thread& thread : past) thread.join();  // they hold nothing up: they have left
+}
+
+// Under the lock, which its thread then waits for.
+void BlockingPool::start_thread() {
+  threads_.emplace_front();
+  try {
+    const auto place = threads_.begin();
+    *place = sync::Thread([this, place, round = round_] { work(place, round); });
+    ++fresh_;
+  } catch (const std::system_error& error) {
+    threads_.pop_front();
+    if (!threads_.empty()) return;  // the others will come to it
+    throw std::runtime_error("bulkhead: blocking: no thread could be started: " +
+                             std::string(error.what()));
+  }
+}
+
+void BlockingPool::work(Threads::iterator mine, unsigned round) noexcept {
+  machine::name_thread("bulkhead-block");
+  sync::UniqueGuard guard(lock_);
+  while (wait_for_work(guard, round)) run_first(guard);
+  past_.splice(past_.end(), threads_, mine);
+  if (round == round_) --fresh_;
+  ended_.notify_all();
+}
+
+// False when the thread is to end.
+bool BlockingPool::wait_for_work(sync::UniqueGuard& guard, unsigned round) {
+  if (threads_.size() > limits_.threads) return false;
+  if (first_ != nullptr) return true;
+  if (round != round_) return false;
+  ++idle_;
+  const auto woken = [&] { return first_ != nullptr || round != round_; };
+  if (limits_.idle_time.is_forever()) {
+    work_.wait(guard, woken);
+  } else {
+    static_cast<void>(
+        work_.wait_for(guard, std::chrono::nanoseconds(limits_.idle_time.nanoseconds()), woken));
+  }
+  --idle_;
+  return first_ != nullptr;
+}
+
+void BlockingPool::run_first(sync::UniqueGuard& guard) noexcept {
+  core::BlockingJob& job = *first_;
+  remove(job);
+  guard.unlock();
+  try {
+    job.run();
+  } catch (...) {
+    job.failure = std::current_exception();
+  }
+  job.finished.done();
+  let_go(job);
+  guard.lock();
+}
+
+void BlockingPool::remove(core::BlockingJob& job) noexcept {
+  core::BlockingJob** link = &first_;
+  core::BlockingJob* before = nullptr;
+  while (*link != &job) {
+    before = *link;
+    link = &before->next;
+  }
+  *link = job.next;
+  if (last_ == &job) last_ = before;
+  job.queued = false;
+  --queued_;
+}
+
+void BlockingPool::let_go(core::BlockingJob& job) noexcept {
+  bool last = false;
+  {
+    const sync::Guard guard(lock_);
+    if (job.queued) {
+      remove(job);  // B2
+      --job.owners;
+    }
+    last = --job.owners == 0;
+  }
+  if (last) delete &job;
+}
+
+void BlockingPool::set_limits(const BlockingLimits& limits) {
+  if (limits.threads == 0 || limits.threads > kMostThreads) {
+    throw ConfigError("bulkhead: BlockingLimits::threads is " + std::to_string(limits.threads) +
+                      "; it must be 1 to " + std::to_string(kMostThreads));
+  }
+  const sync::Guard guard(lock_);
+  limits_ = limits;
+}
+
+BlockingLimits BlockingPool::limits() const {
+  const sync::Guard guard(lock_);
+  return limits_;
+}
+
+void BlockingPool::retire(std::chrono::milliseconds patience) noexcept {
+  Threads past;
+  {
+    sync::UniqueGuard guard(lock_);
+    ++round_;
+    fresh_ = 0;
+    work_.notify_all();
+    if (!ended_.wait_for(guard, patience, [this] { return threads_.size() == fresh_; })) {
+      std::fprintf(stderr,
+                   "bulkhead: shutdown: %zu calls of blocking() have not returned; they are left "
+                   "behind\n",
+                   threads_.size() - fresh_);
+    }
+    past.swap(past_);
+  }
+  for (sync::Thread& thread : past) thread.join();
+}
+
+}  // namespace wait
+
+void set_blocking_limits(const BlockingLimits& limits) {
+  wait::BlockingPool::process().set_limits(limits);
+}
+
+BlockingLimits blocking_limits() { return wait::BlockingPool::process().limits(); }
+
+namespace core {
+
+void run_blocking(BlockingJob& job) {
+  wait::BlockingPool::process().submit(job);
+  job.finished.wait();
+}
+
+void let_go(BlockingJob& job) noexcept { wait::BlockingPool::process().let_go(job); }
+
+}  // namespace core
+
+}  // namespace bulkhead

@@ -3,6 +3,7 @@
 
 #include "bulkhead/address.hpp"
 #include "bulkhead/blocking.hpp"
+#include "bulkhead/cancellation_scope.hpp"
 #include "bulkhead/channel.hpp"
 #include "bulkhead/condition_variable.hpp"
 #include "bulkhead/config.hpp"

@@ -9,16 +9,30 @@ namespace bulkhead::wait {
 using core::Core;
 using core::Slot;
 
-void Shield::engage() {
+namespace {
+
+Slot* running() noexcept {
   const Core* core = Core::current();
-  if (core == nullptr || core->running == nullptr) return;
-  Slot& slot = *core->running;
-  if (!slot.has(Slot::kUnwind)) return;
-  if (!slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0) return;
-  slot.clear(Slot::kUnwind);
+  return core != nullptr ? core->running : nullptr;
+}
+
+}  // namespace
+
+void Shield::engage() {
+  const Slot* slot = running();
+  if (slot == nullptr || !slot->has(Slot::kUnwind)) return;
+  if (slot->has(Slot::kEnding) || std::uncaught_exceptions() > 0) engage_anywhere();
+}
+
+void Shield::engage_anywhere() {
+  Slot* slot = running();
+  if (slot == nullptr || !slot->has(Slot::kUnwind)) return;
+  slot->clear(Slot::kUnwind);
   engaged_ = true;
 }
 
-void Shield::disengage() noexcept { Core::current()->running->set(Slot::kUnwind); }
+Shield::~Shield() {
+  if (engaged_) running()->set(Slot::kUnwind);
+}
 
 }  // namespace bulkhead::wait

@@ -48,15 +48,14 @@ class Shield {
   Shield() = default;
   Shield(const Shield&) = delete;
   Shield& operator=(const Shield&) = delete;
-  ~Shield() {
-    if (engaged_) disengage();
-  }
+  /// What was held back takes effect at the next wait.
+  ~Shield();
   /// Before each wait. Without effect where the wait would be unwound.
   void engage();
+  /// Also where the wait could be unwound.
+  void engage_anywhere();
 
  private:
-  static void disengage() noexcept;
-
   bool engaged_ = false;
 };
 

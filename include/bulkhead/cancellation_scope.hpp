@@ -1,0 +1,117 @@
+/// CancellationScope: children that do not outlive the frame that they were spawned in.
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <exception>
+#include <type_traits>
+#include <utility>
+
+#include "bulkhead/duration.hpp"
+#include "bulkhead/spawn.hpp"
+
+namespace bulkhead {
+
+class CancellationScope;
+
+namespace core {
+
+/// One child's place in its scope: from before it is made until it is gone.
+class ScopeMember {
+ public:
+  explicit ScopeMember(CancellationScope& scope);
+  ScopeMember(const ScopeMember&) = delete;
+  ScopeMember& operator=(const ScopeMember&) = delete;
+  ~ScopeMember();
+
+  /// In the child: false when it is not to begin, since the scope has been cancelled.
+  [[nodiscard]] bool begin();
+  /// In the child, in a catch block: what it has thrown is the scope's failure, unless it is being
+  /// stopped.
+  void failed() noexcept;
+
+ private:
+  friend class bulkhead::CancellationScope;
+
+  CancellationScope& scope_;
+  ScopeMember* next_ = nullptr;
+  ScopeMember* prev_ = nullptr;
+  Pid pid_;
+  bool linked_ = false;
+};
+
+template <class F>
+class ScopeChild {
+ public:
+  template <class G>
+  ScopeChild(CancellationScope& scope, G&& function)
+      : member_(scope), function_(std::forward<G>(function)) {}
+
+  void operator()() {
+    if (!member_.begin()) return;
+    try {
+      function_();
+    } catch (...) {
+      member_.failed();
+      throw;
+    }
+  }
+
+ private:
+  ScopeMember member_;  // first, so that it outlives what the function holds
+  F function_;
+};
+
+}  // namespace core
+
+/// A scope in an actor's frame, with children: actors that run a function. Whoever leaves the scope,
+/// in whatever way, waits for all of them; so they may refer to what the frame holds. That is also
+/// so when the owner is stopped, or the runtime shuts down.
+///
+/// When a child fails, the others are cancelled. When the owner leaves the scope by an exception, or
+/// is stopped, all are.
+class CancellationScope {
+ public:
+  /// Throws std::logic_error outside actors.
+  CancellationScope();
+  CancellationScope(const CancellationScope&) = delete;
+  CancellationScope& operator=(const CancellationScope&) = delete;
+  /// Waits for all children. What they failed with is lost, unless wait() has told it.
+  ~CancellationScope();
+
+  /// Makes a child. The owner does that, or any of its children. In a scope that has been cancelled
+  /// the child ends before it begins. Throws SpawnError.
+  template <class F>
+    requires std::invocable < std::decay_t<F>
+  & > Pid spawn(F&& function) { return spawn_with(SpawnOptions{}, std::forward<F>(function)); }
+  template <class F>
+    requires std::invocable < std::decay_t<F>
+  & > Pid spawn_with(const SpawnOptions& options, F&& function) {
+    using Child = core::ScopeChild<std::decay_t<F>>;
+    core::check_actor<Child>();
+    return core::spawn<Child>(core::kCallableClass<Child>, options, nullptr, *this,
+                              std::forward<F>(function));
+  }
+
+  /// Has all children unwound, each at its next wait; if the caller is one of them, all others. Does
+  /// not wait for them. Throws std::logic_error outside actors.
+  void cancel();
+  [[nodiscard]] bool cancelled() const noexcept;
+
+  /// Waits until all children have ended. If one has failed, rethrows what the first of them threw;
+  /// once.
+  void wait() { static_cast<void>(wait_for(kForever)); }
+  /// False when they have not ended in time.
+  [[nodiscard]] bool wait_for(Timeout timeout);
+
+ private:
+  friend class core::ScopeMember;
+  struct State;
+
+  [[nodiscard]] State& state() const noexcept;
+
+  alignas(8) mutable std::byte state_[80];
+  int exceptions_;
+};
+
+}  // namespace bulkhead

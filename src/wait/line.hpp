@@ -14,7 +14,7 @@
 //      have one outcome, which the claim decides, and no grant goes to one who does not take it.
 //  N3  A waiter leaves the line under the lock, however its wait has ended, before its frame ends.
 //  N4  A waiter that is unwound although it has been granted something passes it on.
-// Checked by mutex_state_model.cpp and semaphore_state_model.cpp.
+// Checked by mutex_state_model.cpp, semaphore_state_model.cpp and group_state_model.cpp.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace bulkhead::wait {
 /// `Actors` has the type `Waiter`, `bool claim(const Waiter&)` and `void wake(const Waiter&)`.
 template <class Sync, class Actors>
 struct Node {
-  typename Actors::Waiter waiter{};
+  typename Sync::template plain<typename Actors::Waiter> waiter;
   std::uint64_t what = 0;  // how much it waits for, or as whom
   Node* next = nullptr;
   Node* prev = nullptr;
@@ -37,26 +37,26 @@ class Line {
  public:
   using Node = wait::Node<Sync, Actors>;
 
-  [[nodiscard]] bool empty() const noexcept { return first_ == nullptr; }
-  [[nodiscard]] Node* first() const noexcept { return first_; }
+  [[nodiscard]] bool empty() const noexcept { return first_.read() == nullptr; }
+  [[nodiscard]] Node* first() const noexcept { return first_.read(); }
 
   void append(Node& node) noexcept {
     node.next = nullptr;
     node.prev = last_;
-    (last_ != nullptr ? last_->next : first_) = &node;
+    (last_ != nullptr ? last_->next : first_.edit()) = &node;
     last_ = &node;
     node.linked = true;
   }
 
   void remove(Node& node) noexcept {
     if (!node.linked) return;
-    (node.prev != nullptr ? node.prev->next : first_) = node.next;
+    (node.prev != nullptr ? node.prev->next : first_.edit()) = node.next;
     (node.next != nullptr ? node.next->prev : last_) = node.prev;
     node.linked = false;
   }
 
  private:
-  Node* first_ = nullptr;
+  typename Sync::template plain<Node*> first_{nullptr};
   Node* last_ = nullptr;
 };
 
@@ -70,7 +70,7 @@ class Woken {
   [[nodiscard]] bool grant_first(Line<Sync, Actors>& line) noexcept {
     Node& node = *line.first();
     line.remove(node);
-    if (!Actors::claim(node.waiter)) return false;
+    if (!Actors::claim(node.waiter.read())) return false;
     node.granted.write(true);
     node.next = nullptr;
     (last_ != nullptr ? last_->next : first_) = &node;
@@ -84,7 +84,7 @@ class Woken {
   void wake() noexcept {
     for (Node* node = first_; node != nullptr;) {
       Node* next = node->next;
-      const typename Actors::Waiter waiter = node->waiter;
+      const typename Actors::Waiter waiter = node->waiter.read();
       node = next;
       Actors::wake(waiter);
     }

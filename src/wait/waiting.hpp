@@ -69,7 +69,7 @@ template <class State, class Enter, class PassOn>
   for (;;) {
     shield.engage();
     core::Wait wait;
-    node.waiter = wait.waiter();
+    node.waiter.write(wait.waiter());
     if (!enter()) {
       static_cast<void>(wait.retire());  // nobody else knows of it
       return true;

@@ -97,8 +97,9 @@ struct BlockingShare {
 
 }  // namespace core
 
-/// In an actor: runs `function()` on a thread of a pool, and returns what it returns, or throws what
-/// it throws. Meanwhile the actor waits, and its core runs others. Outside actors it is just called.
+/// In an actor: runs `function()` on a thread of a pool, and returns what it returns, or throws
+/// what it throws. Meanwhile the actor waits, and its core runs others. Outside actors it is just
+/// called.
 ///
 /// An actor that is stopped meanwhile is unwound at once, and does not wait for the function. So
 /// the function must not refer to the actor's frame or state: give it what it needs by value. What

@@ -64,12 +64,12 @@ class ScopeChild {
 
 }  // namespace core
 
-/// A scope in an actor's frame, with children: actors that run a function. Whoever leaves the scope,
-/// in whatever way, waits for all of them; so they may refer to what the frame holds. That is also
-/// so when the owner is stopped, or the runtime shuts down.
+/// A scope in an actor's frame, with children: actors that run a function. Whoever leaves the
+/// scope, in whatever way, waits for all of them; so they may refer to what the frame holds. That
+/// is also so when the owner is stopped, or the runtime shuts down.
 ///
-/// When a child fails, the others are cancelled. When the owner leaves the scope by an exception, or
-/// is stopped, all are.
+/// When a child fails, the others are cancelled. When the owner leaves the scope by an exception,
+/// or is stopped, all are.
 class CancellationScope {
  public:
   /// Throws std::logic_error outside actors.
@@ -93,8 +93,8 @@ class CancellationScope {
                               std::forward<F>(function));
   }
 
-  /// Has all children unwound, each at its next wait; if the caller is one of them, all others. Does
-  /// not wait for them. Throws std::logic_error outside actors.
+  /// Has all children unwound, each at its next wait; if the caller is one of them, all others.
+  /// Does not wait for them. Throws std::logic_error outside actors.
   void cancel();
   [[nodiscard]] bool cancelled() const noexcept;
 

@@ -195,8 +195,8 @@ class Domain {
   Domain* next_free_ = nullptr;
 };
 
-/// Has `function` called whenever a domain has stopped and no other runs, by who has stopped it; for
-/// layers above that keep threads. Never forgotten. Throws std::bad_alloc.
+/// Has `function` called whenever a domain has stopped and no other runs, by who has stopped it;
+/// for layers above that keep threads. Never forgotten. Throws std::bad_alloc.
 void when_none_runs(void (*function)() noexcept);
 
 /// Counts a message of a thread outside for which no domain can be blamed.

@@ -2,8 +2,8 @@
 // there is work and none is free, ended when they have had nothing to do for a while.
 //
 // Rules
-//  B1  A job is its waiter's and, from when it is queued, the pool's. Under the lock each lets go of
-//      its share, and the last destroys the job, outside the lock. So a thread never touches the
+//  B1  A job is its waiter's and, from when it is queued, the pool's. Under the lock each lets go
+//      of its share, and the last destroys the job, outside the lock. So a thread never touches the
 //      frame of an actor that has left, and the late result goes with the job.
 //  B2  A job that is still queued when its waiter leaves is taken out, and never begun.
 //  B3  No thread is left when no runtime runs: then those that are idle are ended and joined. Those

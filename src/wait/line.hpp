@@ -1,5 +1,5 @@
-// A line: those who wait for the same thing, first come, first served. Locks, semaphores, conditions
-// and wait groups are each a line and what they guard.
+// A line: those who wait for the same thing, first come, first served. Locks, semaphores,
+// conditions and wait groups are each a line and what they guard.
 //
 // A node lies in the frame of who waits, and is in the line from when that one has opened its wait
 // until it is granted, or leaves.

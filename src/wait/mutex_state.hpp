@@ -1,17 +1,17 @@
 // The state of a mutex: a word that says who holds it, and the line of those who wait.
 //
-// | word     | meaning                      | transition                | moved by                  |
-// |----------|------------------------------|---------------------------|---------------------------|
-// | 0        | free                         | -> holder                 | who takes it              |
-// | holder   | held, nobody waits           | -> 0                      | the holder                |
-// |          |                              | -> holder, Line           | who waits, under the lock |
-// | h., Line | held, and there may be those | -> the next one[, Line]   | the holder, under the     |
-// |          | who wait                     | -> 0                      | lock                      |
+// | word         | meaning                        | transition          | moved by               |
+// |--------------|--------------------------------|---------------------|------------------------|
+// | 0            | free                           | -> holder           | who takes it           |
+// | holder       | held, nobody waits             | -> 0                | the holder             |
+// |              |                                | -> holder, Line     | who waits, under lock  |
+// | holder, Line | held, and somebody waits, did, | -> the next[, Line] | the holder, under lock |
+// |              | or is about to                 | -> 0                | the holder, under lock |
 //
 // Rules
 //  M1  One at a time holds it, and sees what those before have done.
-//  M2  While somebody waits whose wait is open, the word is not 0: who lets go of it hands it to the
-//      first in the line, and nobody overtakes.
+//  M2  While somebody waits whose wait is open, the word is not 0: who lets go of it hands it to
+//      the first in the line, and nobody overtakes.
 //  M3  The Line bit is set under the lock, by who then joins the line. So a holder that finds it
 //      looks at the line under the lock; and when there is nobody left, the line is empty.
 // Checked by mutex_state_model.cpp.

@@ -1,8 +1,8 @@
 // The mutex of mutex_state.hpp, and the line of line.hpp, under every interleaving, with weak
 // memory.
 //
-//   one_at_a_time    M1, N2 to N4: some lock, give up when time is up, or are stopped; what each has
-//       done under the lock is seen by the next, and in the end nobody holds it
+//   one_at_a_time    M1, N2 to N4: some lock, give up when time is up, or are stopped; what each
+//       has done under the lock is seen by the next, and in the end nobody holds it
 //   nobody_overtakes M2: who lets go while somebody waits does not get it again before that one
 //
 // Broken copies follow: with one memory order weaker, with one thing wrong in the mutex, and with

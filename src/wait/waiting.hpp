@@ -7,7 +7,7 @@
 #include "bulkhead/duration.hpp"
 #include "bulkhead/wait.hpp"
 #include "machine/clock.hpp"
-#include "sync/atomic.hpp"
+#include "sync/lock.hpp"
 #include "wait/line.hpp"
 
 namespace bulkhead::wait {

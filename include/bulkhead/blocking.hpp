@@ -112,7 +112,8 @@ template <class F>
   static_assert(!std::is_reference_v<Result>,
                 "bulkhead: what blocking() runs returns a value, or nothing; not a reference");
   if (!in_actor()) return static_cast<Result>(function());
-  auto* job = new core::BlockingCall<Function, Result>(std::forward<F>(function));
+  using Call = core::BlockingCall<Function, std::remove_cvref_t<Result>>;
+  auto* job = new Call(std::forward<F>(function));
   const core::BlockingShare share{*job};
   core::run_blocking(*job);
   if (job->failure) std::rethrow_exception(std::exchange(job->failure, nullptr));

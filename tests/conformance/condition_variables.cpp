@@ -31,7 +31,7 @@ TEST_P(ConditionVariables, what_is_put_into_a_queue_is_taken_out_once_by_actors_
   ConditionVariable not_full;
   std::deque<int> queue;
   long sum = 0;
-  constexpr int kEach = 300;
+  constexpr int kEach = 300 / support::kTimeFactor;
   const auto put = [&] {
     for (int i = 1; i <= kEach; ++i) {
       auto guard = mutex.lock_for(kDeadline);

@@ -51,8 +51,9 @@ TEST_P(Mutexes, one_at_a_time_holds_it_actors_and_threads_alike) {
   int inside = 0;
   long turns = 0;
   bool crowded = false;
-  const auto work = [&](int count, auto pause) {
-    for (int i = 0; i < count; ++i) {
+  constexpr int kEach = 300 / support::kTimeFactor;
+  const auto work = [&](auto pause) {
+    for (int i = 0; i < kEach; ++i) {
       auto guard = mutex.lock_for(kDeadline);
       crowded |= ++inside != 1;
       if (i % 7 == 0) pause();
@@ -61,15 +62,15 @@ TEST_P(Mutexes, one_at_a_time_holds_it_actors_and_threads_alike) {
     }
   };
   for (std::size_t i = 0; i < 10; ++i) {
-    runtime.spawn_with(on_core(i), [&] { work(300, [] { this_actor::yield(); }); });
+    runtime.spawn_with(on_core(i), [&] { work([] { this_actor::yield(); }); });
   }
   std::vector<std::thread> threads;
   for (int i = 0; i < 3; ++i) {
-    threads.emplace_back([&] { work(300, [] { std::this_thread::yield(); }); });
+    threads.emplace_back([&] { work([] { std::this_thread::yield(); }); });
   }
   for (auto& thread : threads) thread.join();
   wait_for_idle();
-  EXPECT_EQ(turns, 13 * 300);
+  EXPECT_EQ(turns, 13 * kEach);
   EXPECT_FALSE(crowded);
 }
 
@@ -326,11 +327,12 @@ TEST_P(Mutexes, destructors_of_an_actor_that_is_ended_can_lock) {
 TEST_P(Mutexes, actors_of_two_runtimes_share_one) {
   bulkhead::Runtime other(config());
   other.start();
+  constexpr int kEach = 100 / support::kTimeFactor;
   Mutex mutex;
   long turns = 0;
   for (std::size_t i = 0; i < 10; ++i) {
     (i % 2 == 0 ? runtime : other).spawn_with(on_core(i), [&] {
-      for (int k = 0; k < 100; ++k) {
+      for (int k = 0; k < kEach; ++k) {
         auto guard = mutex.lock();
         this_actor::yield();
         ++turns;
@@ -339,7 +341,7 @@ TEST_P(Mutexes, actors_of_two_runtimes_share_one) {
   }
   wait_for_idle();
   ASSERT_TRUE(other.wait_for_idle(kDeadline));
-  EXPECT_EQ(turns, 1000);
+  EXPECT_EQ(turns, 10 * kEach);
 }
 
 TEST(MutexesEnd, one_that_is_held_aborts) {

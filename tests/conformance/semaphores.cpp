@@ -30,8 +30,8 @@ TEST_P(Semaphores, no_more_are_inside_than_there_are_permits) {
   Semaphore permits(3, 3);
   std::atomic<int> inside{0};
   std::atomic<bool> crowded{false};
-  const auto work = [&](int count, auto pause) {
-    for (int i = 0; i < count; ++i) {
+  const auto work = [&](auto pause) {
+    for (int i = 0; i < 100 / support::kTimeFactor; ++i) {
       permits.acquire();
       if (++inside > 3) crowded = true;
       pause();
@@ -40,9 +40,9 @@ TEST_P(Semaphores, no_more_are_inside_than_there_are_permits) {
     }
   };
   for (std::size_t i = 0; i < 10; ++i) {
-    runtime.spawn_with(on_core(i), [&] { work(100, [] { this_actor::yield(); }); });
+    runtime.spawn_with(on_core(i), [&] { work([] { this_actor::yield(); }); });
   }
-  std::thread outside([&] { work(100, [] { std::this_thread::yield(); }); });
+  std::thread outside([&] { work([] { std::this_thread::yield(); }); });
   outside.join();
   wait_for_idle();
   EXPECT_FALSE(crowded);
@@ -166,10 +166,11 @@ TEST_P(WaitGroups, who_waits_goes_on_when_all_is_done_and_sees_it) {
 
 // It may end as soon as its wait has ended, though who did the last may still be in done().
 TEST_P(WaitGroups, one_in_a_frame_may_end_at_once) {
-  std::atomic<int> rounds{0};
+  constexpr std::size_t kRounds = 200 / support::kTimeFactor;
+  std::atomic<std::size_t> rounds{0};
   for (std::size_t i = 0; i < 4; ++i) {
     runtime.spawn_with(on_core(i), [&, i] {
-      for (std::size_t k = 0; k < 200; ++k) {
+      for (std::size_t k = 0; k < kRounds; ++k) {
         auto group = std::make_unique<WaitGroup>(1);
         bulkhead::spawn_with(on_core(i + k), [group = group.get()] { group->done(); });
         group->wait();
@@ -179,7 +180,7 @@ TEST_P(WaitGroups, one_in_a_frame_may_end_at_once) {
     });
   }
   wait_for_idle();
-  EXPECT_EQ(rounds, 800);
+  EXPECT_EQ(rounds, 4 * kRounds);
 }
 
 TEST_P(WaitGroups, one_can_be_used_again) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <exception>
 #include <new>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -56,11 +57,31 @@ void run_blocking(BlockingJob& job);
 /// Who waited for it lets go of it. If it has not been begun, it never is.
 void let_go(BlockingJob& job) noexcept;
 
+/// A function, which ends on the thread that has called it, before its caller goes on: so what it
+/// holds is let go of by then.
+template <class F>
+class BlockingFunction {
+ public:
+  explicit BlockingFunction(F&& function) : function_(std::in_place, std::move(function)) {}
+  explicit BlockingFunction(const F& function) : function_(std::in_place, function) {}
+
+  decltype(auto) operator()() {
+    struct End {
+      std::optional<F>& function;
+      ~End() { function.reset(); }
+    } end{function_};
+    return (*function_)();
+  }
+
+ private:
+  std::optional<F> function_;
+};
+
 template <class F, class Result>
 class BlockingCall final : public BlockingJob {
  public:
-  explicit BlockingCall(F&& function) : function_(std::move(function)) {}
-  explicit BlockingCall(const F& function) : function_(function) {}
+  template <class G>
+  explicit BlockingCall(G&& function) : function_(std::forward<G>(function)) {}
   ~BlockingCall() override {
     if (made_) result_.~Result();
   }
@@ -71,7 +92,7 @@ class BlockingCall final : public BlockingJob {
   [[nodiscard]] Result&& take() noexcept { return std::move(result_); }
 
  private:
-  F function_;
+  BlockingFunction<F> function_;
   union {
     Result result_;
   };
@@ -81,13 +102,13 @@ class BlockingCall final : public BlockingJob {
 template <class F>
 class BlockingCall<F, void> final : public BlockingJob {
  public:
-  explicit BlockingCall(F&& function) : function_(std::move(function)) {}
-  explicit BlockingCall(const F& function) : function_(function) {}
+  template <class G>
+  explicit BlockingCall(G&& function) : function_(std::forward<G>(function)) {}
   void run() override { function_(); }
   void take() const noexcept {}
 
  private:
-  F function_;
+  BlockingFunction<F> function_;
 };
 
 struct BlockingShare {

@@ -112,6 +112,22 @@ TEST_P(BlockingCalls, it_runs_on_another_thread_and_the_core_runs_others) {
   wait_for_idle();
 }
 
+TEST_P(BlockingCalls, what_the_function_holds_has_ended_when_the_actor_goes_on) {
+  std::atomic<int> late{0};
+  for (std::size_t i = 0; i < 20; ++i) {
+    runtime.spawn_with(on_core(i), [&] {
+      for (int k = 0; k < 20; ++k) {
+        auto held = std::make_shared<int>(k);
+        const std::weak_ptr<int> seen = held;
+        blocking([held = std::move(held)] { return *held; });
+        if (!seen.expired()) ++late;
+      }
+    });
+  }
+  wait_for_idle();
+  EXPECT_EQ(late, 0);
+}
+
 TEST_P(BlockingCalls, outside_actors_the_function_is_just_called) {
   EXPECT_EQ(blocking([] { return std::this_thread::get_id(); }), std::this_thread::get_id());
   EXPECT_THROW(blocking([] { throw std::runtime_error("no"); }), std::runtime_error);

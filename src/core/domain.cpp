@@ -3,12 +3,15 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <optional>
 #include <stdexcept>
 #include <string>
 
 #include "base/check.hpp"
+#include "core/faults.hpp"
 #include "core/slab.hpp"
 #include "machine/cpus.hpp"
+#include "machine/fault.hpp"
 
 namespace bulkhead::core {
 
@@ -161,6 +164,7 @@ void Domain::start() {
   BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
   reported_.store(false);
   one_more_runs();
+  if (config_.report_faults) report_faults();
   phase_.store(Phase::kRunning, std::memory_order_release);
   try {
     for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i], i);
@@ -185,6 +189,8 @@ void Domain::run_core(Core& core, std::size_t place) {
   char name[16];
   std::snprintf(name, sizeof name, core.solo ? "bulkhead-own" : "bulkhead-%zu", place);
   machine::name_thread(name);
+  std::optional<machine::FaultStack> fault_stack;
+  if (config_.report_faults) fault_stack.emplace();
   int cpu = -1;
   if (!core.solo && config_.bind_cores && core_count_ <= cpus_.size()) {
     cpu = cpus_[place];

@@ -9,8 +9,10 @@
 #include <new>
 #include <stdexcept>
 #include <string>
+#include <vector>
 
 #include "base/check.hpp"
+#include "machine/fiber.hpp"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -87,23 +89,32 @@ StackStore::~StackStore() {
 
 Stack* StackStore::take(std::uint8_t size_class) {
   BULKHEAD_CHECK(size_class < kClasses, "a stack of this size does not exist");
-  sync::Guard guard(lock_);
-  Stack* stack = free_[size_class];
-  if (stack == nullptr) return carve(size_class);
-  free_[size_class] = stack->next;
+  std::byte* bottom = nullptr;
+  {
+    sync::Guard guard(lock_);
+    std::vector<std::byte*>& free = free_[size_class];
+    if (free.empty()) {
+      bottom = carve(size_class);
+    } else {
+      bottom = free.back();
+      free.pop_back();
+    }
+  }
+  auto* stack = new (record_of(bottom + (kMinStackBytes << size_class))) Stack;
+  stack->bottom = bottom;
+  stack->size_class = size_class;
   return stack;
 }
 
 void StackStore::give(Stack* chain) noexcept {
   while (chain != nullptr) {
     Stack* next = chain->next;
-    // Keep the page of the record, give back the rest.
-    auto end = reinterpret_cast<std::uintptr_t>(chain) & ~std::uintptr_t{4095};
-    auto begin = reinterpret_cast<std::uintptr_t>(chain->bottom);
-    if (end > begin) madvise(chain->bottom, end - begin, MADV_DONTNEED);
+    forget(chain);
+    std::byte* bottom = chain->bottom;
+    const std::uint8_t size_class = chain->size_class;
+    madvise(bottom, chain->size(), MADV_DONTNEED);
     sync::Guard guard(lock_);
-    chain->next = free_[chain->size_class];
-    free_[chain->size_class] = chain;
+    free_[size_class].push_back(bottom);
     chain = next;
   }
 }
@@ -113,16 +124,16 @@ std::size_t StackStore::reserved_bytes() const noexcept {
   return reserved_;
 }
 
-Stack* StackStore::carve(std::uint8_t size_class) {
+std::byte* StackStore::carve(std::uint8_t size_class) {
   Slab* slab = slabs_[size_class];
   if (slab == nullptr || slab->fresh == slab->end) slab = reserve(size_class);
+  std::vector<std::byte*>& free = free_[size_class];
+  if (free.capacity() == carved_[size_class]) free.reserve(2 * carved_[size_class] + 64);
   std::byte* begin = slab->fresh;
   install_guard(begin);
   slab->fresh += stride(size_class);
-  Stack* stack = new (record_of(slab->fresh)) Stack;
-  stack->bottom = begin + kGuardBytes;
-  stack->size_class = size_class;
-  return stack;
+  ++carved_[size_class];
+  return begin + kGuardBytes;
 }
 
 StackStore::Slab* StackStore::reserve(std::uint8_t size_class) {

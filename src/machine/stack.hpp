@@ -14,6 +14,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "machine/switch.hpp"
 #include "sync/mutex.hpp"
@@ -81,10 +82,11 @@ class StackStore {
 
   static StackStore& process();
 
-  /// A stack, its pages zero or as its last user left them. Throws std::runtime_error when the
-  /// kernel gives no more, and says which limit to raise.
+  /// A stack whose pages are zero. Throws std::runtime_error when the kernel gives no more, and says
+  /// which limit to raise; std::bad_alloc.
   [[nodiscard]] Stack* take(std::uint8_t size_class);
-  /// Gives a chain back; its memory is returned to the kernel, its addresses are kept.
+  /// Gives a chain back; its memory, records and all, is returned to the kernel, its addresses are
+  /// kept.
   void give(Stack* chain) noexcept;
 
   [[nodiscard]] std::size_t reserved_bytes() const noexcept;
@@ -98,13 +100,16 @@ class StackStore {
     std::byte* end;
   };
 
-  Stack* carve(std::uint8_t size_class);
+  std::byte* carve(std::uint8_t size_class);
   Slab* reserve(std::uint8_t size_class);
   void install_guard(std::byte* guard);
 
   GuardKind guard_;
   mutable sync::Mutex lock_;
-  Stack* free_[kClasses] = {};
+  // By their bottoms, and outside of them, so that a free stack has no page. There is room for all
+  // that were ever carved: giving back cannot fail.
+  std::vector<std::byte*> free_[kClasses];
+  std::size_t carved_[kClasses] = {};
   Slab* slabs_[kClasses] = {};
   std::size_t reserved_ = 0;
 };

@@ -1,0 +1,177 @@
+#include "machine/fault.hpp"
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace bulkhead::machine {
+
+namespace {
+
+constexpr std::size_t kFaultStackBytes = 64 * 1024;
+constexpr std::size_t kFaultGuardBytes = 4096;
+constexpr int kWatched[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+
+FaultWatcher the_watcher{};
+struct sigaction earlier[NSIG];
+
+// By kill, raise and the like, not by a fault of the thread's own.
+bool was_sent(int code) noexcept { return code <= 0; }
+
+// Lets the signal do what it would have done without us. A fault happens again, at the same place,
+// when the handler returns; a signal that was sent is sent again.
+void take_default_action(int signal, int code) noexcept {
+  struct sigaction action {};
+  action.sa_handler = SIG_DFL;
+  sigaction(signal, &action, nullptr);
+  if (was_sent(code)) {
+    syscall(SYS_tgkill, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), signal);
+  }
+}
+
+void pass_on(int signal, siginfo_t* info, void* context) noexcept {
+  const struct sigaction& before = earlier[signal];
+  if ((before.sa_flags & SA_SIGINFO) != 0) {
+    before.sa_sigaction(signal, info, context);
+  } else if (before.sa_handler == SIG_DFL) {
+    take_default_action(signal, info->si_code);
+  } else if (before.sa_handler == SIG_IGN) {
+    // What was sent is ignored; a fault cannot be.
+    if (!was_sent(info->si_code)) take_default_action(signal, info->si_code);
+  } else {
+    before.sa_handler(signal);
+  }
+}
+
+void on_signal(int signal, siginfo_t* info, void* context) noexcept {
+  const int error = errno;
+  const Stack* running = the_watcher.running();
+  bool seen_to = false;
+  if (running != nullptr) {
+    void* address = was_sent(info->si_code) ? nullptr : info->si_addr;
+    const FaultKind kind = kind_of_fault(signal, info->si_code, address, running);
+    seen_to = the_watcher.on_fault({kind, signal, address, static_cast<ucontext_t*>(context)});
+  }
+  if (!seen_to) pass_on(signal, info, context);
+  errno = error;
+}
+
+}  // namespace
+
+const char* name_of_signal(int signal) noexcept {
+  switch (signal) {
+    case SIGSEGV:
+      return "SIGSEGV";
+    case SIGBUS:
+      return "SIGBUS";
+    case SIGFPE:
+      return "SIGFPE";
+    case SIGILL:
+      return "SIGILL";
+    case SIGABRT:
+      return "SIGABRT";
+    default:
+      return "a signal";
+  }
+}
+
+FaultKind kind_of_fault(int signal, int code, const void* address, const Stack* running) noexcept {
+  if (signal == SIGABRT) return FaultKind::kAbort;  // abort sends it
+  if (was_sent(code)) return FaultKind::kSent;
+  if (signal == SIGFPE) return FaultKind::kArithmetic;
+  if (signal == SIGILL) return FaultKind::kInstruction;
+  if (running->bottom != nullptr) {
+    const auto at = reinterpret_cast<std::uintptr_t>(address);
+    const auto bottom = reinterpret_cast<std::uintptr_t>(running->bottom);
+    if (at < bottom && at >= bottom - kGuardBytes) return FaultKind::kStackOverflow;
+  }
+  return FaultKind::kAccess;
+}
+
+void watch_faults(const FaultWatcher& watcher) {
+  static const bool installed = [&] {
+    the_watcher = watcher;
+    // All of them are known before any handler can run.
+    for (const int signal : kWatched) sigaction(signal, nullptr, &earlier[signal]);
+    for (const int signal : kWatched) {
+      struct sigaction action {};
+      action.sa_sigaction = &on_signal;
+      action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+      sigemptyset(&action.sa_mask);
+      sigaction(signal, &action, nullptr);
+    }
+    return true;
+  }();
+  static_cast<void>(installed);
+}
+
+FaultStack::FaultStack() noexcept {
+  stack_t now{};
+  sigaltstack(nullptr, &now);
+  if ((now.ss_flags & SS_DISABLE) == 0) return;
+  void* memory = mmap(nullptr, kFaultGuardBytes + kFaultStackBytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
+  if (memory == MAP_FAILED) return;
+  mprotect(memory, kFaultGuardBytes, PROT_NONE);
+  stack_t mine{};
+  mine.ss_sp = static_cast<std::byte*>(memory) + kFaultGuardBytes;
+  mine.ss_size = kFaultStackBytes;
+  sigaltstack(&mine, nullptr);
+  memory_ = memory;
+}
+
+FaultStack::~FaultStack() {
+  if (memory_ == nullptr) return;
+  stack_t none{};
+  none.ss_flags = SS_DISABLE;
+  sigaltstack(&none, nullptr);
+  munmap(memory_, kFaultGuardBytes + kFaultStackBytes);
+}
+
+SignalSafeText& SignalSafeText::append(const char* text, std::size_t length) noexcept {
+  const std::size_t room = sizeof text_ - 1 - length_;  // one for the end of the line
+  if (length > room) length = room;
+  std::memcpy(text_ + length_, text, length);
+  length_ += length;
+  return *this;
+}
+
+SignalSafeText& SignalSafeText::operator<<(const char* text) noexcept {
+  return append(text, std::strlen(text));
+}
+
+SignalSafeText& SignalSafeText::operator<<(std::uint64_t number) noexcept {
+  char digits[20];
+  char* first = digits + sizeof digits;
+  do {
+    *--first = static_cast<char>('0' + number % 10);
+    number /= 10;
+  } while (number != 0);
+  return append(first, static_cast<std::size_t>(digits + sizeof digits - first));
+}
+
+SignalSafeText& SignalSafeText::hexadecimal(std::uint64_t number) noexcept {
+  char digits[16];
+  char* first = digits + sizeof digits;
+  do {
+    *--first = "0123456789abcdef"[number % 16];
+    number /= 16;
+  } while (number != 0);
+  return append("0x", 2).append(first, static_cast<std::size_t>(digits + sizeof digits - first));
+}
+
+void SignalSafeText::write_to_stderr() noexcept {
+  text_[length_++] = '\n';
+  for (std::size_t done = 0; done < length_;) {
+    const ssize_t written = write(STDERR_FILENO, text_ + done, length_ - done);
+    if (written <= 0) break;
+    done += static_cast<std::size_t>(written);
+  }
+  length_ = 0;
+}
+
+}  // namespace bulkhead::machine

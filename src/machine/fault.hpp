@@ -1,0 +1,88 @@
+// Hardware faults and aborts of the threads that run actors: told, and then left to whoever was
+// there before.
+//
+// The handler of each signal runs on the thread's alternate stack (FaultStack), so it also runs
+// when the stack that overflowed has no room for it. It finds out what happened, calls the watcher,
+// and passes the signal on: to the handler that the program had installed before, or to the default
+// action, which ends the process with a core file that shows the faulting frame.
+//
+//  F1  All that runs in the handler is async-signal-safe: no allocation, no lock, no stdio.
+//  F2  What the watcher looks at belongs to the thread that faulted, which is its own thread.
+//  F3  On a thread that runs no stack of ours, the signal is passed on untouched.
+//  F4  A signal that comes while its handler runs ends the process: it is blocked meanwhile.
+#pragma once
+
+#include <csignal>
+#include <cstddef>
+#include <cstdint>
+
+#include "machine/stack.hpp"
+
+namespace bulkhead::machine {
+
+enum class FaultKind : std::uint8_t {
+  kStackOverflow,  // the guard of the stack that runs was touched
+  kAccess,         // any other SIGSEGV, SIGBUS
+  kArithmetic,     // SIGFPE
+  kInstruction,    // SIGILL
+  kAbort,          // SIGABRT
+  kSent,           // one of these signals, sent by somebody with kill
+};
+
+struct Fault {
+  FaultKind kind;
+  int signal;
+  void* address;  // that was touched (kStackOverflow, kAccess), or of the instruction; null if none
+  ucontext_t* at;  // the registers; to change them is to go on elsewhere
+};
+
+/// "SIGSEGV" and so on. Async-signal-safe.
+[[nodiscard]] const char* name_of_signal(int signal) noexcept;
+
+/// What the layer above knows of the calling thread, in a signal handler.
+struct FaultWatcher {
+  /// The stack that runs; null when the thread runs none of ours.
+  const Stack* (*running)() noexcept;
+  /// Told of each fault on one. True when it has seen to it: the thread goes on where `fault.at`
+  /// says. False: the signal is passed on.
+  bool (*on_fault)(const Fault& fault) noexcept;
+};
+
+/// Which kind a signal is. Pure.
+[[nodiscard]] FaultKind kind_of_fault(int signal, int code, const void* address,
+                                      const Stack* running) noexcept;
+
+/// Installs the handlers. Once per process: later calls have no effect. A program whose own
+/// handlers are installed later replaces these. Any thread.
+void watch_faults(const FaultWatcher& watcher);
+
+/// The calling thread's alternate stack, for as long as this lives. A thread that has one already
+/// (of a sanitizer, for example) keeps that; where there is no memory for one, the thread goes
+/// without, and its stack overflows are not told.
+class FaultStack {
+ public:
+  FaultStack() noexcept;
+  FaultStack(const FaultStack&) = delete;
+  FaultStack& operator=(const FaultStack&) = delete;
+  ~FaultStack();
+
+ private:
+  void* memory_ = nullptr;
+};
+
+/// A line for stderr, put together and written without allocating. Too long a line is cut.
+class SignalSafeText {
+ public:
+  SignalSafeText& operator<<(const char* text) noexcept;
+  SignalSafeText& operator<<(std::uint64_t number) noexcept;
+  SignalSafeText& append(const char* text, std::size_t length) noexcept;
+  SignalSafeText& hexadecimal(std::uint64_t number) noexcept;
+  /// Ends the line, and writes it in one piece.
+  void write_to_stderr() noexcept;
+
+ private:
+  char text_[1000] = {};
+  std::size_t length_ = 0;
+};
+
+}  // namespace bulkhead::machine

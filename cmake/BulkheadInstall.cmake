@@ -11,6 +11,8 @@ install(TARGETS bulkhead
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
   FILES_MATCHING PATTERN "*.hpp")
+install(FILES ${PROJECT_SOURCE_DIR}/tools/gdb/bulkhead.py
+  DESTINATION ${CMAKE_INSTALL_DATADIR}/bulkhead/gdb)
 install(EXPORT bulkhead-targets
   NAMESPACE bulkhead::
   DESTINATION ${package_folder})
@@ -19,6 +21,7 @@ configure_package_config_file(
   ${PROJECT_SOURCE_DIR}/cmake/bulkhead-config.cmake.in
   ${PROJECT_BINARY_DIR}/bulkhead-config.cmake
   INSTALL_DESTINATION ${package_folder}
+  PATH_VARS CMAKE_INSTALL_DATADIR
   NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/bulkhead-config-version.cmake

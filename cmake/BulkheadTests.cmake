@@ -161,6 +161,15 @@ foreach(source IN LISTS compile_fail_sources)
     ${Python3_EXECUTABLE} tools/compile_fail.py ${source} -- ${compile_command})
 endforeach()
 
+# --- tests/gdb: the debugger's commands, on a program with actors in every state ---
+
+if(NOT CMAKE_CROSSCOMPILING AND NOT BULKHEAD_SANITIZE)
+  bulkhead_program(actors_to_debug tests SOURCES ${PROJECT_SOURCE_DIR}/tests/gdb/actors_to_debug.cpp)
+  target_compile_options(actors_to_debug PRIVATE -g -O1)
+  bulkhead_tool_test(gdb gdb
+    ${Python3_EXECUTABLE} tests/gdb/check_gdb.py $<TARGET_FILE:actors_to_debug>)
+endif()
+
 # --- the rules of this project, and the checks of the checkers ---
 
 bulkhead_tool_test(tidy tidy ${Python3_EXECUTABLE} tools/tidy)

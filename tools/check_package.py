@@ -19,6 +19,9 @@ project(consumer LANGUAGES CXX)
 find_package(bulkhead 0.1 REQUIRED)
 add_executable(consumer main.cpp)
 target_link_libraries(consumer PRIVATE bulkhead::bulkhead)
+if(NOT EXISTS "${BULKHEAD_GDB_SCRIPT}")
+  message(FATAL_ERROR "BULKHEAD_GDB_SCRIPT is '${BULKHEAD_GDB_SCRIPT}', and there is no such file")
+endif()
 """
 
 

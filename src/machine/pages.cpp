@@ -16,11 +16,14 @@ void* reserve_aligned(std::size_t bytes, std::size_t alignment) {
   const std::size_t skipped = -reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
   if (skipped > 0) munmap(begin, skipped);
   munmap(begin + skipped + bytes, total - skipped - bytes);
+  // Debuggers that write core files would fill gigabytes with zeros.
+  madvise(begin + skipped, bytes, MADV_DONTDUMP);
   return begin + skipped;
 }
 
 void commit(void* begin, std::size_t bytes) {
   if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();
+  madvise(begin, bytes, MADV_DODUMP);
 }
 
 void prefer_huge_pages(void* begin, std::size_t bytes) noexcept {

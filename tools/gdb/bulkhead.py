@@ -1,0 +1,491 @@
+"""Bulkhead for gdb: the actors of a process, and the stacks of those that are blocked.
+
+    (gdb) source .../share/bulkhead/gdb/bulkhead.py
+    (gdb) bulkhead actors [MOST]     all live actors, one a line; at most 1000 unless MOST is given
+    (gdb) bulkhead bt PID [full]     the backtrace of one; PID is <3.1>, 3.1 or 3
+    (gdb) bulkhead gcore FILE        a core file of a live process, in which the actors' stacks are
+
+It works on live processes and on core files, on x86-64 and AArch64, and changes nothing in either:
+a blocked actor's stack is unwound from the registers that it saved when it was left (the maps of
+those frames stand in src/machine/switch.cpp). The process must be stopped. What a running core has
+in its hands may be seen half done.
+"""
+
+import re
+import struct
+
+import gdb
+import gdb.unwinder
+
+TURNS = ("vacant", "idle", "ready", "running", "blocked")
+VACANT, IDLE, READY, RUNNING, PARKED = range(5)
+ENDING = 16         # Slot::kEnding
+GUEST_HOME = 0xfffe  # kGuestHome: not an actor
+NO_CORE = 0xffff
+MOST_SHOWN = 1000
+MOST_FRAMES_TO_PLACE = 24
+
+# Frames of the runtime between a blocked actor's code and the switch.
+MACHINERY = re.compile(r"^(bulkhead::(core|machine|sync)::|bulkhead_)")
+LIBRARY = re.compile(r"^bulkhead::")
+
+NO_DEBUG_INFO = (
+    "bulkhead: there is no debugging information of the runtime here. Is the program (or the core "
+    "file's executable) loaded, does it use Bulkhead, and were Bulkhead and the program compiled "
+    "with -g and not stripped?")
+
+# Where the switch has put the registers, as offsets from the saved stack pointer; what the
+# stack pointer is when the stack goes on; and where it goes on.
+FRAMES = {
+    "x86-64": {
+        "registers": {"r15": 0, "r14": 8, "r13": 16, "r12": 24, "rbx": 32, "rbp": 40, "rip": 48},
+        "size": 56, "pc": "rip", "sp": "rsp",
+    },
+    "aarch64": {
+        "registers": {"x19": 0, "x20": 8, "x21": 16, "x22": 24, "x23": 32, "x24": 40, "x25": 48,
+                      "x26": 56, "x27": 64, "x28": 72, "x29": 80, "x30": 88, "pc": 88},
+        "size": 160, "pc": "pc", "sp": "sp",
+    },
+}
+
+
+def frame_layout():
+    name = gdb.selected_inferior().architecture().name()
+    if "x86-64" in name:
+        return FRAMES["x86-64"]
+    if name.startswith("aarch64"):
+        return FRAMES["aarch64"]
+    raise gdb.GdbError(f"bulkhead: stacks of {name} are not known here: only x86-64 and AArch64")
+
+
+# --- the runtime's data ---
+
+def number_at(address, size=8):
+    data = gdb.selected_inferior().read_memory(address, size)
+    return int.from_bytes(bytes(data), "little")
+
+
+class Layout:
+    """Where the members of the runtime's types lie, from the debugging information."""
+
+    def __init__(self):
+        try:
+            self.slot_type = gdb.lookup_type("bulkhead::core::Slot")
+            self.stack_type = gdb.lookup_type("bulkhead::machine::Stack")
+            self.core_type = gdb.lookup_type("bulkhead::core::Core")
+            self.class_type = gdb.lookup_type("bulkhead::ActorClass")
+            self.base = int(gdb.parse_and_eval("(unsigned long)'bulkhead::core::Slab::base_'"))
+            self.used_at = int(gdb.parse_and_eval("(unsigned long)&'bulkhead::core::Slab::used_'"))
+        except gdb.error as error:
+            raise gdb.GdbError(NO_DEBUG_INFO) from error
+        self.slot_size = self.slot_type.sizeof
+        self.offsets = {field.name: field.bitpos // 8 for field in self.slot_type.fields()
+                        if hasattr(field, "bitpos")}
+        self.class_name = self.offset(self.class_type, "name")
+        self.stack_saved = self.offset(self.stack_type, "saved")
+        self.stack_class = self.offset(self.stack_type, "size_class")
+        self.core_stack = self.offset(self.core_type, "stack")
+        self.core_running = self.offset(self.core_type, "running")
+
+    @staticmethod
+    def offset(kind, member):
+        for field in kind.fields():
+            if field.name == member:
+                return field.bitpos // 8
+        raise gdb.GdbError(f"bulkhead: {kind.name} has no member {member}: this script is of "
+                           "another version of Bulkhead than the program")
+
+    def used(self):
+        return number_at(self.used_at, 4) if self.base != 0 else 0
+
+
+class Actor:
+    """What a slot says of its actor."""
+
+    def __init__(self, layout, index, data):
+        def number(member, size):
+            at = layout.offsets[member]
+            return int.from_bytes(data[at:at + size], "little")
+
+        self.layout = layout
+        self.index = index
+        self.turn = number("turn", 1)
+        self.home = number("home", 2)
+        self.flags = number("flags", 2)
+        generation = number("generation", 4)
+        self.ending = self.flags & ENDING != 0
+        self.generation = generation - 1 if self.ending else generation
+        self.length = number("length", 4)
+        self.kind = number("kind", 8)
+        self.stack = number("stack", 8)
+
+    @property
+    def lives(self):
+        return VACANT < self.turn < len(TURNS) and self.home < GUEST_HOME and self.kind != 0
+
+    @property
+    def pid(self):
+        return f"<{self.index}.{self.generation}>"
+
+    @property
+    def state(self):
+        text = TURNS[self.turn]
+        if self.turn == READY and self.stack != 0:
+            text = "ready, mid-way"
+        return text + (", ending" if self.ending else "")
+
+    @property
+    def class_name(self):
+        # A std::string_view: its length, then its text.
+        at = self.kind + self.layout.class_name
+        try:
+            length, text = struct.unpack("<QQ", bytes(gdb.selected_inferior().read_memory(at, 16)))
+            if length > 4096:
+                return "?"
+            return bytes(gdb.selected_inferior().read_memory(text, length)).decode("utf-8", "replace")
+        except gdb.MemoryError:
+            return "?"
+
+    @property
+    def saved(self):
+        """The stack pointer that it left its stack with; 0 when it has left none."""
+        return number_at(self.stack + self.layout.stack_saved) if self.stack != 0 else 0
+
+
+def read_slots(layout, first, count):
+    """Some slots, in few reads."""
+    at = layout.base + first * layout.slot_size
+    data = bytes(gdb.selected_inferior().read_memory(at, count * layout.slot_size))
+    for i in range(count):
+        yield Actor(layout, first + i, data[i * layout.slot_size:(i + 1) * layout.slot_size])
+
+
+def live_actors(layout):
+    used, step = layout.used(), 4096
+    for first in range(0, used, step):
+        for actor in read_slots(layout, first, min(step, used - first)):
+            if actor.lives:
+                yield actor
+
+
+def find_actor(layout, text):
+    match = re.fullmatch(r"<?(\d+)(?:\.(\d+))?>?", text)
+    if match is None:
+        raise gdb.GdbError(f"bulkhead: '{text}' is no pid: write <3.1>, 3.1 or 3")
+    index = int(match[1])
+    if index >= layout.used():
+        raise gdb.GdbError(f"bulkhead: there is no actor <{text.strip('<>')}>, and never was one: "
+                           f"{layout.used()} slots have been used")
+    actor = next(read_slots(layout, index, 1))
+    if match[2] is not None and int(match[2]) != actor.generation:
+        if int(match[2]) > actor.generation:
+            raise gdb.GdbError(f"bulkhead: there is no actor <{index}.{match[2]}>, and never was "
+                               "one")
+        raise gdb.GdbError(f"bulkhead: actor <{index}.{match[2]}> has ended")
+    if actor.home == GUEST_HOME:
+        raise gdb.GdbError(f"bulkhead: <{index}> is no actor: a thread outside waits with it")
+    if not actor.lives:
+        raise gdb.GdbError(f"bulkhead: there is no live actor <{text.strip('<>')}>")
+    return actor
+
+
+# --- unwinding ---
+
+class LeftStack(gdb.unwinder.Unwinder):
+    """While it is given a saved stack pointer, it makes gdb believe that the selected thread's
+    innermost frame was called by the frame that left that stack."""
+
+    def __init__(self):
+        super().__init__("bulkhead")
+        self.saved = 0
+        self.at = None  # pc and sp of the selected thread
+
+    def __call__(self, pending):
+        if self.saved == 0:
+            return None
+        layout = frame_layout()
+        sp = pending.read_register(layout["sp"])
+        pc = pending.read_register(layout["pc"])
+        if (int(pc), int(sp)) != self.at:
+            return None
+        word = gdb.lookup_type("unsigned long")
+        info = pending.create_unwind_info(FrameId(gdb.Value(self.saved).cast(word).cast(sp.type),
+                                                  pc))
+        for name, offset in layout["registers"].items():
+            kind = pending.read_register(name).type
+            info.add_saved_register(name, gdb.Value(number_at(self.saved + offset)).cast(word)
+                                    .cast(kind))
+        info.add_saved_register(layout["sp"],
+                                gdb.Value(self.saved + layout["size"]).cast(word).cast(sp.type))
+        return info
+
+
+class FrameId:
+    """Its stack pointer is the left stack's, so that gdb finds the frames above it in order."""
+
+    def __init__(self, sp, pc):
+        self.sp = sp
+        self.pc = pc
+
+
+LEFT = LeftStack()
+gdb.unwinder.register_unwinder(None, LEFT, replace=True)
+
+
+class On:
+    """with On(actor): the frames of its left stack are those above the selected thread's."""
+
+    def __init__(self, actor):
+        self.saved = actor.saved
+
+    def __enter__(self):
+        if gdb.selected_thread() is None:
+            raise gdb.GdbError("bulkhead: no thread is selected: is the program running, or a core "
+                               "file loaded?")
+        layout = frame_layout()
+        gdb.newest_frame().select()
+        LEFT.at = (int(gdb.parse_and_eval("$" + layout["pc"])),
+                   int(gdb.parse_and_eval("$" + layout["sp"])))
+        LEFT.saved = self.saved
+        gdb.invalidate_cached_frames()
+        return self
+
+    def __exit__(self, *_):
+        LEFT.saved = 0
+        gdb.invalidate_cached_frames()
+
+
+def frames_of(actor):
+    """Its frames, the innermost first. Within On(actor) only."""
+    frame = gdb.newest_frame().older()
+    while frame is not None:
+        yield frame
+        frame = frame.older()
+
+
+def place_of(frame):
+    sal = frame.find_sal()
+    where = frame.name() or f"0x{frame.pc():x}"
+    where = re.sub(r"\(.*\)$", "", where) if "lambda" not in where else where
+    if sal.symtab is not None and sal.line:
+        where += f" at {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
+    return where
+
+
+def where_blocked(actor):
+    """The call of the library that it is blocked in, and who called that."""
+    if actor.stack == 0:
+        return ""
+    with On(actor):
+        call = ""
+        for count, frame in enumerate(frames_of(actor)):
+            name = frame.name() or ""
+            if count == MOST_FRAMES_TO_PLACE:
+                break
+            if MACHINERY.match(name):
+                continue
+            if LIBRARY.match(name):
+                call = name
+                continue
+            return (f"{short(call)}, from " if call else "") + place_of(frame)
+        return short(call)
+
+
+def short(name):
+    name = name.replace("bulkhead::", "", 1)
+    while "<" in name and (plain := re.sub(r"<[^<>]*>", "", name)) != name:
+        name = plain
+    return name
+
+
+# --- commands ---
+
+class Bulkhead(gdb.Command):
+    """Actors of a program that uses Bulkhead.
+
+bulkhead actors [MOST]  lists the live actors: pid, class, state, core, queue length, and for blocked
+                        ones what they are blocked in. At most 1000, or MOST.
+bulkhead bt PID [full]  shows the backtrace of an actor. PID is <3.1>, 3.1 or 3.
+bulkhead gcore FILE     writes a core file, as gcore does, with the actors' stacks in it."""
+
+    def __init__(self):
+        super().__init__("bulkhead", gdb.COMMAND_STACK, prefix=True)
+
+
+def require_process():
+    if gdb.selected_inferior().pid == 0 or not gdb.selected_inferior().threads():
+        raise gdb.GdbError("bulkhead: there is no process: run the program, attach to it, or load a "
+                           "core file")
+
+
+class Actors(gdb.Command):
+    """bulkhead actors [MOST]: the live actors, one a line; at most 1000, or MOST."""
+
+    def __init__(self):
+        super().__init__("bulkhead actors", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        if argument and not re.fullmatch(r"[1-9]\d*", argument.strip()):
+            raise gdb.GdbError(f"bulkhead: '{argument}' is no number of actors")
+        require_process()
+        most = int(argument) if argument else MOST_SHOWN
+        row = "{:<16} {:<16} {:>5} {:>6}  {:<32} {}"
+        counts = [0] * len(TURNS)
+        shown = 0
+        print(row.format("pid", "state", "core", "queue", "class", "blocked in").rstrip())
+        for actor in live_actors(Layout()):
+            counts[actor.turn] += 1
+            if shown < most:
+                shown += 1
+                core = actor.home if actor.home != NO_CORE else "-"
+                print(row.format(actor.pid, actor.state, core, actor.length, actor.class_name,
+                                 where_blocked(actor)).rstrip())
+        total = sum(counts)
+        kinds = ", ".join(f"{count} {TURNS[turn]}" for turn, count in enumerate(counts) if count)
+        print(f"{total} actors" + (f": {kinds}" if total else "")
+              + (f"; {total - shown} not shown (bulkhead actors {total} shows all)"
+                 if shown < total else ""))
+
+
+class Backtrace(gdb.Command):
+    """bulkhead bt PID [full]: the backtrace of an actor. PID is <3.1>, 3.1 or 3."""
+
+    def __init__(self):
+        super().__init__("bulkhead bt", gdb.COMMAND_STACK)
+
+    def invoke(self, argument, from_tty):
+        words = argument.split()
+        if not words:
+            raise gdb.GdbError("bulkhead: bt wants a pid: bulkhead bt <3.1>")
+        require_process()
+        layout = Layout()
+        actor = find_actor(layout, words[0])
+        options = " ".join(words[1:])
+        print(f"actor {actor.pid}, {actor.class_name}: {actor.state}, on core {actor.home}, "
+              f"{actor.length} in its queue")
+        if actor.turn == RUNNING:
+            self.show_running(layout, actor, options)
+        elif actor.stack == 0:
+            print("It is not in a handler, and has no stack.")
+        else:
+            with On(actor):
+                print(without_first(gdb.execute(f"bt {options}", to_string=True)), end="")
+
+    @staticmethod
+    def show_running(layout, actor, options):
+        thread = thread_of(layout, actor)
+        if thread is None:
+            raise gdb.GdbError(f"bulkhead: {actor.pid} runs, but its core's thread was not found")
+        before = gdb.selected_thread()
+        try:
+            thread.switch()
+            print(f"It runs on thread {thread.num} ({thread.name or 'no name'}).")
+            gdb.execute(f"bt {options}")
+        finally:
+            before.switch()
+
+
+def thread_of(layout, actor):
+    """The thread whose stack pointer lies in the stack that the actor's core runs on."""
+    try:
+        core = core_at(actor.home)
+        if number_at(core + layout.core_running) != layout.base + actor.index * layout.slot_size:
+            return None
+        top = number_at(core + layout.core_stack)
+        low = top - (16384 << number_at(top + layout.stack_class, 1))
+    except (gdb.error, gdb.MemoryError):
+        return None
+    before = gdb.selected_thread()
+    try:
+        for thread in gdb.selected_inferior().threads():
+            thread.switch()
+            sp = int(gdb.parse_and_eval("$" + frame_layout()["sp"]))
+            if low - 65536 <= sp <= top:
+                return thread
+    finally:
+        before.switch()
+    return None
+
+
+def core_at(index):
+    """The address of a core, from the process's table of cores; 0 when there is none."""
+    table = gdb.parse_and_eval(
+        "(unsigned long)&'bulkhead::core::(anonymous namespace)::core_table'")
+    return number_at(int(table) + 8 * index)
+
+
+def without_first(text):
+    """A backtrace without its frame 0, the others numbered from 0 on."""
+    lines = text.splitlines(keepends=True)
+    start = next((i for i, line in enumerate(lines) if re.match(r"#1\b", line)), len(lines))
+    return "".join(re.sub(r"^#(\d+)( *)", lambda m: f"#{int(m[1]) - 1}".ljust(len(m[0])), line)
+                   for line in lines[start:])
+
+
+class Gcore(gdb.Command):
+    """bulkhead gcore FILE: writes a core file, as gcore does, with the actors' stacks in it.
+
+gdb's own gcore gives up on the rest of a mapping at the first address that it cannot read, and
+below each stack there is a guard that nobody can read."""
+
+    def __init__(self):
+        super().__init__("bulkhead gcore", gdb.COMMAND_STACK, gdb.COMPLETE_FILENAME)
+
+    def invoke(self, argument, from_tty):
+        if not argument:
+            raise gdb.GdbError("bulkhead: gcore wants the name of a file")
+        require_process()
+        layout = Layout()
+        gdb.execute(f"gcore {argument}", to_string=True)
+        with open(argument, "r+b") as core:
+            segments = load_segments(core)
+            written = sum(copy_into(core, segments, first, end)
+                          for first, end in stack_ranges(layout))
+        print(f"{argument}: {written} stacks of actors and cores are in it")
+
+
+def stack_ranges(layout):
+    """What is used of the stacks that cores run on and of those that were left."""
+    record = layout.stack_type.sizeof
+    for index in range(1024):
+        core = core_at(index)
+        if core == 0:
+            break
+        top = number_at(core + layout.core_stack)
+        if top != 0:
+            yield top + record - (16384 << number_at(top + layout.stack_class, 1)), top + record
+    for actor in live_actors(layout):
+        if actor.stack != 0:
+            yield actor.saved, actor.stack + record
+
+
+def load_segments(core):
+    """(address, bytes, offset) of what a core file of a 64-bit little-endian machine holds."""
+    core.seek(0)
+    header = core.read(64)
+    if header[:6] != b"\x7fELF\x02\x01":
+        raise gdb.GdbError("bulkhead: gcore wrote something else than a 64-bit little-endian file")
+    table, = struct.unpack_from("<Q", header, 32)
+    size, count = struct.unpack_from("<HH", header, 54)
+    segments = []
+    for i in range(count):
+        core.seek(table + i * size)
+        kind, _, offset, address, _, length, _, _ = struct.unpack("<IIQQQQQQ", core.read(56))
+        if kind == 1:  # PT_LOAD
+            segments.append((address, length, offset))
+    return segments
+
+
+def copy_into(core, segments, first, end):
+    for address, length, offset in segments:
+        if address <= first and end <= address + length:
+            core.seek(offset + first - address)
+            core.write(gdb.selected_inferior().read_memory(first, end - first))
+            return 1
+    return 0
+
+
+Bulkhead()
+Actors()
+Backtrace()
+Gcore()

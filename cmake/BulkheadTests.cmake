@@ -164,7 +164,8 @@ endforeach()
 # --- tests/gdb: the debugger's commands, on a program with actors in every state ---
 
 if(NOT CMAKE_CROSSCOMPILING AND NOT BULKHEAD_SANITIZE)
-  bulkhead_program(actors_to_debug tests SOURCES ${PROJECT_SOURCE_DIR}/tests/gdb/actors_to_debug.cpp)
+  bulkhead_program(actors_to_debug tests
+    SOURCES ${PROJECT_SOURCE_DIR}/tests/gdb/actors_to_debug.cpp)
   target_compile_options(actors_to_debug PRIVATE -g -O1)
   bulkhead_tool_test(gdb gdb
     ${Python3_EXECUTABLE} tests/gdb/check_gdb.py $<TARGET_FILE:actors_to_debug>)

@@ -39,6 +39,16 @@ void sleep_for(Timeout time);
 /// The core that it runs on now, 0 and up. May change at anything that blocks, unless it is pinned.
 [[nodiscard]] std::size_t core();
 
+/// How large the stack is that it runs on, in bytes.
+[[nodiscard]] std::size_t stack_size();
+/// How many bytes of that stack have been used at most, in whole pages of 4 KiB. Stacks are lent:
+/// what earlier users of this one have touched counts too, so it is an upper bound. After
+/// discard_unused_stack() it is exact to two pages. Costs a system call, a few hundred nanoseconds.
+[[nodiscard]] std::size_t stack_used();
+/// Gives the memory of the stack below the caller back to the kernel: before a long wait that
+/// follows a deep call, or to have stack_used() count from here on.
+void discard_unused_stack();
+
 }  // namespace bulkhead::this_actor
 
 namespace bulkhead {

@@ -55,6 +55,21 @@ std::size_t core() {
   return core->domain.load(std::memory_order_relaxed)->place_of(*core);
 }
 
+std::size_t stack_size() {
+  self("this_actor::stack_size");
+  return core::Core::current()->stack->size();
+}
+
+std::size_t stack_used() {
+  self("this_actor::stack_used");
+  return machine::touched_bytes(*core::Core::current()->stack);
+}
+
+void discard_unused_stack() {
+  self("this_actor::discard_unused_stack");
+  machine::discard_below(*core::Core::current()->stack, __builtin_frame_address(0));
+}
+
 }  // namespace this_actor
 
 bool in_actor() noexcept {

@@ -3,8 +3,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <bit>
 #include <cerrno>
+#include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -25,26 +28,19 @@ namespace {
 constexpr std::size_t kSlabBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxStacksPerSlab = 128;
 
+std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 std::size_t stride(std::uint8_t size_class) { return kGuardBytes + (kMinStackBytes << size_class); }
 
 Stack* record_of(std::byte* end) { return reinterpret_cast<Stack*>(end - sizeof(Stack)); }
 
-[[noreturn]] void refuse(const char* step, int error) {
-  std::string text = "bulkhead: no memory for another stack: ";
-  text += step;
-  text += ": ";
-  text += std::strerror(error);
-  text +=
-      ". If many actors are blocked at once, raise vm.max_map_count (sysctl) on kernels before "
-      "6.13, "
-      "and the limit of the address space (ulimit -v) or of the container's memory.";
-  throw std::runtime_error(text);
-}
-
 // Some kernels and emulators answer 0 to advice that they do not know, so look at the effect: the
 // kernel must refuse to read from a guarded page.
 bool guards_by_advice() {
-  const auto page = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  const std::size_t page = page_bytes();
   void* memory = mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return false;
   bool works = false;
@@ -68,6 +64,40 @@ std::uint8_t stack_class(std::size_t bytes) noexcept {
 GuardKind supported_guard() {
   static const GuardKind kind = guards_by_advice() ? GuardKind::kMadvise : GuardKind::kMprotect;
   return kind;
+}
+
+std::size_t most_mappings() {
+  std::size_t most = 0;
+  if (std::FILE* file = std::fopen("/proc/sys/vm/max_map_count", "re"); file != nullptr) {
+    if (std::fscanf(file, "%zu", &most) != 1) most = 0;
+    std::fclose(file);
+  }
+  return most != 0 ? most : 65'530;
+}
+
+std::size_t touched_bytes(const Stack& stack) noexcept {
+  const std::byte* end = stack.bottom + stack.size();
+  unsigned char in_memory[256];
+  const std::size_t page = page_bytes();
+  const std::size_t step = sizeof in_memory * page;
+  for (std::byte* at = stack.bottom; at < end; at += step) {
+    const std::size_t bytes = std::min(step, static_cast<std::size_t>(end - at));
+    if (mincore(at, bytes, in_memory) != 0) continue;
+    for (std::size_t i = 0; i < bytes / page; ++i) {
+      if ((in_memory[i] & 1) != 0) return static_cast<std::size_t>(end - at) - i * page;
+    }
+  }
+  return 0;
+}
+
+void discard_below(const Stack& running, const void* frame) noexcept {
+  // The calls on the way to the kernel have their frames in what is left out.
+  const std::size_t page = page_bytes();
+  const auto end = (reinterpret_cast<std::uintptr_t>(frame) - page) & ~(page - 1);
+  const auto begin = reinterpret_cast<std::uintptr_t>(running.bottom);
+  if (end > begin && end < begin + running.size()) {
+    madvise(running.bottom, end - begin, MADV_DONTNEED);
+  }
 }
 
 StackStore& StackStore::process() {
@@ -152,9 +182,47 @@ StackStore::Slab* StackStore::reserve(std::uint8_t size_class) {
 }
 
 void StackStore::install_guard(std::byte* guard) {
-  const int result = guard_ == GuardKind::kMadvise ? madvise(guard, kGuardBytes, MADV_GUARD_INSTALL)
-                                                   : mprotect(guard, kGuardBytes, PROT_NONE);
-  if (result != 0) refuse("guard region", errno);
+  if (guard_ == GuardKind::kMadvise) {
+    if (madvise(guard, kGuardBytes, MADV_GUARD_INSTALL) == 0) return;
+    // A sandbox that was entered later, or another kernel after a migration.
+    if (errno != EINVAL && errno != EPERM && errno != ENOSYS) refuse("guard region", errno);
+    guard_ = GuardKind::kMprotect;
+  }
+  count_guard_mappings();
+  if (mprotect(guard, kGuardBytes, PROT_NONE) != 0) refuse("guard region", errno);
+  ++guards_;
+}
+
+void StackStore::count_guard_mappings() {
+  const auto fits = [this] {
+    return (guards_ + 1) * kMappingsPerGuard + kMappingsLeft <= most_mappings_;
+  };
+  if (fits()) return;
+  most_mappings_ = limit_();  // it may have been raised
+  if (!fits()) refuse("memory mappings", ENOMEM);
+}
+
+void StackStore::refuse(const char* step, int error) const {
+  std::string text = "bulkhead: no memory for another stack: ";
+  text += step;
+  text += ": ";
+  text += std::strerror(error);
+  text += ". ";
+  if (guards_ > 0) {
+    const std::size_t needed = 1'000'000 * kMappingsPerGuard + 2 * kMappingsLeft;
+    text += std::to_string(guards_);
+    text +=
+        " stacks are in use or kept, and on this kernel the guard of each takes two memory "
+        "mappings (from Linux 6.13 on, none); vm.max_map_count, which limits them, is ";
+    text += std::to_string(most_mappings_);
+    text += ". For N actors that are blocked at once, set it to 2 N + ";
+    text += std::to_string(2 * kMappingsLeft);
+    text += " or more; for a million: sysctl -w vm.max_map_count=" + std::to_string(needed) + ". ";
+  }
+  text +=
+      "Also look at the limit of the address space (ulimit -v), at vm.overcommit_memory, and at "
+      "the container's memory.";
+  throw std::runtime_error(text);
 }
 
 void StackPool::trim(std::uint32_t keep) noexcept {

@@ -7,7 +7,9 @@
 //
 // Guards are made by MADV_GUARD_INSTALL where the kernel really has it (6.13 and newer): it splits
 // no mapping, so that a million guarded stacks fit in a process; else by mprotect, which does, so
-// that vm.max_map_count limits their number to about half of it.
+// that vm.max_map_count limits their number to about half of it. A part of that limit is left to
+// the rest of the process (kMappingsLeft): a process that has none left cannot even allocate, and
+// the error that says so would not be heard.
 //
 // Threads: a StackPool belongs to one core. The StackStore behind it is shared and locked.
 #pragma once
@@ -33,6 +35,8 @@ namespace bulkhead::machine {
 inline constexpr std::size_t kGuardBytes = 64 * 1024;
 inline constexpr std::size_t kMinStackBytes = 16 * 1024;
 inline constexpr std::size_t kMaxStackBytes = 1024 * 1024 * 1024;
+inline constexpr std::size_t kMappingsPerGuard = 2;
+inline constexpr std::size_t kMappingsLeft = 2048;
 
 /// What the C++ runtime keeps per thread about exceptions in flight, and what is switched with a
 /// stack: an actor may block inside a catch block.
@@ -69,21 +73,32 @@ enum class GuardKind : std::uint8_t { kMadvise, kMprotect };
 /// Which kind this kernel supports, found out by trying it, once.
 [[nodiscard]] GuardKind supported_guard();
 
+/// The kernel's vm.max_map_count, as it is now; its default where it cannot be read.
+[[nodiscard]] std::size_t most_mappings();
+
+/// How many bytes of a stack have been touched, at most: from its top down to the lowest page that
+/// is in memory. Whole pages; pages that were swapped out do not count.
+[[nodiscard]] std::size_t touched_bytes(const Stack& stack) noexcept;
+/// Gives the pages of the running stack below the caller's frame back to the kernel.
+void discard_below(const Stack& running, const void* frame) noexcept;
+
 /// The process's stacks: those that no core holds. Any thread; locked inside.
 class StackStore {
  public:
   static constexpr std::size_t kClasses = 17;
 
-  /// At most one store per process in production; tests make their own.
-  explicit StackStore(GuardKind guard) noexcept : guard_(guard) {}
+  /// At most one store per process in production; tests make their own, and with another limit on
+  /// mappings than the kernel's.
+  explicit StackStore(GuardKind guard, std::size_t (*limit)() = &most_mappings)
+      : guard_(guard), limit_(limit), most_mappings_(limit()) {}
   StackStore(const StackStore&) = delete;
   StackStore& operator=(const StackStore&) = delete;
   ~StackStore();
 
   static StackStore& process();
 
-  /// A stack whose pages are zero. Throws std::runtime_error when the kernel gives no more, and says
-  /// which limit to raise; std::bad_alloc.
+  /// A stack whose pages are zero. Throws std::runtime_error when the kernel gives no more, and
+  /// says which limit to raise; std::bad_alloc.
   [[nodiscard]] Stack* take(std::uint8_t size_class);
   /// Gives a chain back; its memory, records and all, is returned to the kernel, its addresses are
   /// kept.
@@ -103,8 +118,13 @@ class StackStore {
   std::byte* carve(std::uint8_t size_class);
   Slab* reserve(std::uint8_t size_class);
   void install_guard(std::byte* guard);
+  void count_guard_mappings();
+  [[noreturn]] void refuse(const char* step, int error) const;
 
   GuardKind guard_;
+  std::size_t (*limit_)();
+  std::size_t most_mappings_;
+  std::size_t guards_ = 0;  // by mprotect
   mutable sync::Mutex lock_;
   // By their bottoms, and outside of them, so that a free stack has no page. There is room for all
   // that were ever carved: giving back cannot fail.

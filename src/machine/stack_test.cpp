@@ -176,6 +176,59 @@ TEST(StackStore, says_what_to_do_when_there_are_no_more) {
   EXPECT_EQ(child.status, 7) << child.errors;
 }
 
+// The limit is read again when it is met.
+std::size_t limit_now = 0;
+
+TEST(StackStore, names_the_limit_on_mappings_and_what_to_set_it_to) {
+  limit_now = kMappingsLeft + 100 * kMappingsPerGuard;
+  StackStore store(GuardKind::kMprotect, [] { return limit_now; });
+  for (int i = 0; i < 100; ++i) static_cast<void>(store.take(0));
+  std::string text;
+  try {
+    static_cast<void>(store.take(0));
+  } catch (const std::runtime_error& error) {
+    text = error.what();
+  }
+  EXPECT_TRUE(text.starts_with("bulkhead: no memory for another stack: memory mappings: ")) << text;
+  EXPECT_NE(text.find(" 100 stacks "), std::string::npos) << text;
+  EXPECT_NE(text.find("vm.max_map_count, which limits them, is 2248."), std::string::npos) << text;
+  EXPECT_NE(text.find("sysctl -w vm.max_map_count=2004096"), std::string::npos) << text;
+
+  limit_now += kMappingsPerGuard;
+  EXPECT_NE(store.take(0), nullptr) << "it was raised";
+  EXPECT_THROW(static_cast<void>(store.take(0)), std::runtime_error);
+}
+
+TEST(StackStore, knows_the_limit_on_mappings) { EXPECT_GE(most_mappings(), 1000u); }
+
+TEST_P(StackStoreTest, a_stack_that_was_given_back_has_no_page) {
+  Stack* chain = nullptr;
+  for (int i = 0; i < 5000; ++i) {
+    Stack* stack = store.take(class_of_kib(16));
+    stack->next = chain;
+    chain = stack;
+  }
+  const std::size_t used = support::resident_bytes();
+  store.give(chain);
+  EXPECT_LT(support::resident_bytes(), used - 5000 * 4096 * 9 / 10);
+}
+
+TEST_P(StackStoreTest, what_was_touched_is_told_and_can_be_given_back) {
+  Stack* stack = store.take(class_of_kib(64));
+  EXPECT_EQ(touched_bytes(*stack), 4096u) << "the record";
+  *(stack->bottom + 40'000) = std::byte{1};
+  EXPECT_EQ(touched_bytes(*stack), 64 * 1024 - 40'000 / 4096 * 4096);
+  *stack->bottom = std::byte{1};
+  EXPECT_EQ(touched_bytes(*stack), 64u * 1024);
+  discard_below(*stack, top_of(stack) - 100);
+  EXPECT_LE(touched_bytes(*stack), 2u * 4096);
+  EXPECT_EQ(*stack->bottom, std::byte{0});
+  EXPECT_EQ(stack->size(), 64u * 1024) << "the record is still there";
+  discard_below(*stack, stack->bottom + 10);  // nothing is below
+  discard_below(*stack, nullptr);             // not of this stack
+  EXPECT_EQ(stack->size(), 64u * 1024);
+}
+
 TEST(StackPool, gives_the_stack_first_that_was_given_back_last) {
   StackPool pool;
   Stack* one = pool.take(0);

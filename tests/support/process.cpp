@@ -89,6 +89,13 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
 }
 
+std::size_t most_mappings() {
+  std::ifstream file("/proc/sys/vm/max_map_count");
+  std::size_t most = 0;
+  if (!(file >> most)) throw std::runtime_error("vm.max_map_count cannot be read");
+  return most;
+}
+
 std::string stderr_of(const std::function<void()>& function) {
   const File file = temporary();
   std::fflush(stderr);

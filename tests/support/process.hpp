@@ -13,6 +13,8 @@ namespace support {
 [[nodiscard]] std::size_t threads();
 [[nodiscard]] std::size_t mappings();
 [[nodiscard]] std::size_t resident_bytes();
+/// The kernel's limit on mappings, vm.max_map_count.
+[[nodiscard]] std::size_t most_mappings();
 
 /// How much more memory and time than usual may be used: sanitizers keep a record of everything.
 inline constexpr std::size_t kMemoryFactor =

@@ -139,10 +139,11 @@ class Actor:
         # A std::string_view: its length, then its text.
         at = self.kind + self.layout.class_name
         try:
-            length, text = struct.unpack("<QQ", bytes(gdb.selected_inferior().read_memory(at, 16)))
+            length, text = number_at(at), number_at(at + 8)
             if length > 4096:
                 return "?"
-            return bytes(gdb.selected_inferior().read_memory(text, length)).decode("utf-8", "replace")
+            name = bytes(gdb.selected_inferior().read_memory(text, length))
+            return name.decode("utf-8", "replace")
         except gdb.MemoryError:
             return "?"
 
@@ -303,8 +304,8 @@ def short(name):
 class Bulkhead(gdb.Command):
     """Actors of a program that uses Bulkhead.
 
-bulkhead actors [MOST]  lists the live actors: pid, class, state, core, queue length, and for blocked
-                        ones what they are blocked in. At most 1000, or MOST.
+bulkhead actors [MOST]  lists the live actors: pid, class, state, core, queue length, and for
+                        blocked ones what they are blocked in. At most 1000, or MOST.
 bulkhead bt PID [full]  shows the backtrace of an actor. PID is <3.1>, 3.1 or 3.
 bulkhead gcore FILE     writes a core file, as gcore does, with the actors' stacks in it."""
 
@@ -314,8 +315,8 @@ bulkhead gcore FILE     writes a core file, as gcore does, with the actors' stac
 
 def require_process():
     if gdb.selected_inferior().pid == 0 or not gdb.selected_inferior().threads():
-        raise gdb.GdbError("bulkhead: there is no process: run the program, attach to it, or load a "
-                           "core file")
+        raise gdb.GdbError("bulkhead: there is no process: run the program, attach to it, or load "
+                           "a core file")
 
 
 class Actors(gdb.Command):

@@ -1,5 +1,6 @@
 // Bulkhead's own benchmark program; see README.md. The works are in the headers beside it.
 
+#include "bulkhead_blocked.hpp"
 #include "bulkhead_lives.hpp"
 #include "bulkhead_messages.hpp"
 #include "bulkhead_timing.hpp"
@@ -21,6 +22,7 @@ int main(int argc, char** argv) {
                                 {"spawn_end_stack", bench::spawn_end_stack},
                                 {"spawn_join", bench::spawn_join},
                                 {"idle_memory", bench::idle_memory},
+                                {"blocked_memory", bench::blocked_memory},
                                 {"idle_cpu", bench::idle_cpu},
                                 {"idle_round_trip", bench::idle_round_trip},
                                 {"timers", bench::timers},

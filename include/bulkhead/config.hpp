@@ -33,7 +33,8 @@ struct Config {
   /// Cores that run out of work are given actors of others.
   bool share_work = true;
   /// A fault in an actor (a stack overflow, a null access, an abort, ...) is told on stderr, with
-  /// the actor's pid and class, before the program's own handler or the default action has its turn.
+  /// the actor's pid and class, before the program's own handler or the default action has its
+  /// turn.
   /// The signal handlers for that are installed when the first runtime that wants them starts, and
   /// stay. The environment's BULKHEAD_FAULT_REPORTS=0 switches them off for all runtimes.
   bool report_faults = true;

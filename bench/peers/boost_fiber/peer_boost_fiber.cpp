@@ -450,6 +450,7 @@ int main(int argc, char** argv) {
                                 {"spawn_end_stack", spawn_end},
                                 {"spawn_join", spawn_join},
                                 {"idle_memory", idle_memory},
+                                {"blocked_memory", idle_memory},
                                 {"idle_cpu", idle_cpu},
                                 {"idle_round_trip", idle_round_trip},
                                 {"channel", channel},

@@ -64,6 +64,7 @@ benchmarks() ->
      {"spawn_end", fun spawn_end/1},
      {"spawn_join", fun spawn_join/1},
      {"idle_memory", fun(N) -> idle_memory(N, fun sleeper/1) end},
+     {"blocked_memory", fun(N) -> idle_memory(N, fun sleeper/1) end},
      {"idle_memory_hibernated", fun(N) -> idle_memory(N, fun hibernating_sleeper/1) end},
      {"idle_cpu", fun idle_cpu/1},
      {"timers", fun timers/1},

@@ -46,6 +46,7 @@ var entries = []entry{
 	{"spawn_end_stack", spawnEnd},
 	{"spawn_join", spawnJoin},
 	{"idle_memory", idleMemory},
+	{"blocked_memory", idleMemory},
 	{"idle_cpu", idleCPU},
 	{"idle_round_trip", idleRoundTrip},
 	{"timers", timers},

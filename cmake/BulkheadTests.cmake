@@ -169,6 +169,7 @@ if(NOT CMAKE_CROSSCOMPILING AND NOT BULKHEAD_SANITIZE)
   target_compile_options(actors_to_debug PRIVATE -g -O1)
   bulkhead_tool_test(gdb gdb
     ${Python3_EXECUTABLE} tests/gdb/check_gdb.py $<TARGET_FILE:actors_to_debug>)
+  set_tests_properties(gdb PROPERTIES TIMEOUT 600)
 endif()
 
 # --- the rules of this project, and the checks of the checkers ---

@@ -61,62 +61,79 @@ class Actors(unittest.TestCase):
         self.assertIn("bulkhead::this_actor::sleep_for", names)
         self.assertEqual(names[-1], "bulkhead_trampoline_frame", text)
 
-    def check_all(self, text):
-        parts = re.split(r"(?m)^=== .*$", text)
-        self.assertEqual(len(parts), 4, text)
-        self.check_table(parts[1])
-        self.assertIn("actor <1.1>, Sleeper: blocked, on core 1, 0 in its queue", parts[2])
-        self.check_sleeper(parts[2])
-        self.assertRegex(parts[3], r"Blocker::receive")
-        self.assertNotIn("sleep_deeply", parts[3])
-
-    SHOW = ("echo === actors\\n", "bulkhead actors", "echo === sleeper\\n", "bulkhead bt <1.1>",
-            "echo === blocker\\n", "bulkhead bt 3.1")
-
 
 class Live(Actors):
-    def at_the_breakpoint(self, *commands):
-        return gdb(PROGRAM, commands=("break stop_here", "run", *commands))
+    """On the program, stopped at a breakpoint. One session serves all: starting gdb takes long."""
 
-    def test_actors_and_backtraces(self):
-        self.check_all(self.at_the_breakpoint(*self.SHOW))
+    PIDS = {
+        "<0.1>": "bulkhead: actor <0.1> has ended",
+        "1.7": "bulkhead: there is no actor <1.7>, and never was one",
+        "123456": "bulkhead: there is no actor <123456>, and never was one",
+        "0": "bulkhead: there is no live actor <0>",
+        "main": "bulkhead: 'main' is no pid: write <3.1>, 3.1 or 3",
+        "": "bulkhead: bt wants a pid",
+    }
+    COMMANDS = {
+        "first": (),
+        "actors": ("bulkhead actors",),
+        "sleeper": ("bulkhead bt <1.1>",),
+        "blocker": ("bulkhead bt 3.1",),
+        "idle": ("bulkhead bt 2.1",),
+        "full": ("bulkhead bt 1 full",),
+        "one": ("bulkhead actors 1",),
+        "running": ("thread 1", "bulkhead bt 4"),
+        "selected": ("thread",),
+        **{f"pid {pid}": (f"bulkhead bt {pid}",) for pid in PIDS},
+        "no number": ("bulkhead actors -3",),
+        "end": ("thread 2", "bt 1", "continue"),
+    }
+    said = {}
+
+    @classmethod
+    def setUpClass(cls):
+        commands = ["break stop_here", "run"]
+        for name, some in cls.COMMANDS.items():
+            commands += [f"echo === {name}\\n", *some]
+        parts = re.split(r"(?m)^=== (.*)\n", gdb(PROGRAM, commands=commands))
+        cls.said = dict(zip(parts[1::2], parts[2::2]))
+
+    def test_all_live_actors_are_listed(self):
+        self.check_table(self.said["actors"])
+
+    def test_backtraces_of_blocked_actors(self):
+        self.assertIn("actor <1.1>, Sleeper: blocked, on core 1, 0 in its queue",
+                      self.said["sleeper"])
+        self.check_sleeper(self.said["sleeper"])
+        self.assertIn("Blocker::receive", self.said["blocker"])
+        self.assertNotIn("sleep_deeply", self.said["blocker"])
 
     def test_a_running_actor_is_shown_on_its_thread_whichever_is_selected(self):
-        text = self.at_the_breakpoint("thread 1", "bulkhead bt 4", "echo === now\\n", "thread")
-        shown, selected = text.split("=== now")
-        self.assertRegex(shown, r"It runs on thread \d+ \(bulkhead-0\)")
-        self.assertRegex(shown, r"(?m)^#0 .*stop_here")
-        self.assertIn("Current thread is 1 ", selected)
+        self.assertRegex(self.said["running"], r"It runs on thread \d+ \(bulkhead-0\)")
+        self.assertRegex(self.said["running"], r"(?m)^#0 .*stop_here")
+        self.assertIn("Current thread is 1 ", self.said["selected"])
 
     def test_an_idle_actor_has_no_stack(self):
-        text = self.at_the_breakpoint("bulkhead bt 2.1")
-        self.assertIn("actor <2.1>, Holder: idle, on core 0, 0 in its queue", text)
-        self.assertIn("has no stack", text)
+        self.assertIn("actor <2.1>, Holder: idle, on core 0, 0 in its queue", self.said["idle"])
+        self.assertIn("has no stack", self.said["idle"])
 
     def test_variables_can_be_shown(self):
-        self.assertRegex(self.at_the_breakpoint("bulkhead bt 1 full"), r"seen = 3")
+        self.assertIn("seen = 3", self.said["full"])
 
     def test_the_list_can_be_cut(self):
-        text = self.at_the_breakpoint("bulkhead actors 1")
-        self.assertRegex(text, r"(?m)^<1\.1>")
-        self.assertNotRegex(text, r"(?m)^<2\.1>")
-        self.assertIn("3 not shown", text)
+        self.assertRegex(self.said["one"], r"(?m)^<1\.1>")
+        self.assertNotRegex(self.said["one"], r"(?m)^<2\.1>")
+        self.assertIn("3 not shown", self.said["one"])
 
     def test_wrong_pids_are_named(self):
-        for pid, error in (
-                ("<0.1>", "bulkhead: actor <0.1> has ended"),
-                ("1.7", "bulkhead: there is no actor <1.7>, and never was one"),
-                ("123456", "bulkhead: there is no actor <123456>, and never was one"),
-                ("0", "bulkhead: there is no live actor <0>"),
-                ("main", "bulkhead: 'main' is no pid: write <3.1>, 3.1 or 3"),
-                ("", "bulkhead: bt wants a pid")):
-            self.assertIn(error, self.at_the_breakpoint(f"bulkhead bt {pid}"))
+        for pid, error in self.PIDS.items():
+            self.assertIn(error, self.said[f"pid {pid}"])
+
+    def test_a_number_that_is_none(self):
+        self.assertIn("bulkhead: '-3' is no number of actors", self.said["no number"])
 
     def test_the_program_goes_on_unharmed(self):
-        text = self.at_the_breakpoint(*self.SHOW, "echo === then\\n", "bt 1", "continue")
-        after = text.split("=== then")[1]
-        self.assertRegex(after, r"#0 .*stop_here")
-        self.assertIn("exited normally", after)
+        self.assertRegex(self.said["end"], r"(?m)^#0 .*stop_here")
+        self.assertIn("exited normally", self.said["end"])
 
 
 class Core(Actors):
@@ -127,35 +144,35 @@ class Core(Actors):
             self.assertIn("SIGABRT", written)
             self.assertRegex(written, r"core: [45] stacks of actors and cores are in it")
             self.assertLess(core.stat().st_size, 500 << 20)
-            text = gdb(PROGRAM, core, commands=(*self.SHOW,))
-            self.check_all(text)
-            text = gdb(PROGRAM, core, commands=("bulkhead bt 4",))
-            self.assertRegex(text, r"It runs on thread \d+")
-            self.assertRegex(text, r"(?m)^#\d+ .*abort")
-            self.assertRegex(text, r"(?m)^#\d+ .*bulkhead::core::Core::deliver_batch")
+            text = gdb(PROGRAM, core, commands=(
+                "bulkhead actors", "echo === sleeper\\n", "bulkhead bt <1.1>",
+                "echo === aborted\\n", "bulkhead bt 4"))
+            table, sleeper, aborted = re.split(r"(?m)^=== .*$", text)
+            self.check_table(table)
+            self.check_sleeper(sleeper)
+            self.assertRegex(aborted, r"It runs on thread \d+")
+            self.assertRegex(aborted, r"(?m)^#\d+ .*abort")
+            self.assertRegex(aborted, r"(?m)^#\d+ .*bulkhead::core::Core::deliver_batch")
 
 
 class Trouble(unittest.TestCase):
-    def test_without_a_process(self):
-        for command in ("bulkhead actors", "bulkhead bt 1", "bulkhead gcore x"):
-            self.assertIn("bulkhead: there is no process", gdb(PROGRAM, commands=(command,)))
+    def test_without_a_process_or_actors(self):
+        commands = ("bulkhead actors", "bulkhead bt 1", "bulkhead gcore x")
+        text = gdb(PROGRAM, commands=(*commands, "break main", "run", "bulkhead actors",
+                                      "bulkhead bt 0"))
+        before, after = text.split("Breakpoint 1", 1)
+        self.assertEqual(before.count("bulkhead: there is no process"), len(commands), text)
+        self.assertIn("0 actors", after)
+        self.assertIn("there is no actor <0>, and never was one", after)
 
     def test_without_debugging_information(self):
         with tempfile.TemporaryDirectory() as folder:
             stripped = pathlib.Path(folder) / "stripped"
             subprocess.run(["strip", "-o", stripped, PROGRAM], check=True)
-            for command in ("bulkhead actors", "bulkhead bt 1"):
-                text = gdb(stripped, commands=("break _Exit", "run", command))
-                self.assertIn("there is no debugging information of the runtime here", text)
-
-    def test_a_number_that_is_none(self):
-        text = gdb(PROGRAM, commands=("break main", "run", "bulkhead actors -3"))
-        self.assertIn("bulkhead: '-3' is no number of actors", text)
-
-    def test_before_the_runtime_is_started(self):
-        text = gdb(PROGRAM, commands=("break main", "run", "bulkhead actors", "bulkhead bt 0"))
-        self.assertIn("0 actors", text)
-        self.assertIn("there is no actor <0>, and never was one", text)
+            commands = ("bulkhead actors", "bulkhead bt 1")
+            text = gdb(stripped, commands=("break _Exit", "run", *commands))
+            self.assertEqual(
+                text.count("there is no debugging information of the runtime here"), 2, text)
 
 
 class AutoLoad(unittest.TestCase):

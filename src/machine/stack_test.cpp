@@ -210,7 +210,7 @@ TEST_P(StackStoreTest, a_stack_that_was_given_back_has_no_page) {
   }
   const std::size_t used = support::resident_bytes();
   store.give(chain);
-  EXPECT_LT(support::resident_bytes(), used - 5000 * 4096 * 9 / 10);
+  EXPECT_LT(support::resident_bytes(), used - 5000 * 4096 * 9 / 10 / support::kMemoryFactor);
 }
 
 TEST_P(StackStoreTest, what_was_touched_is_told_and_can_be_given_back) {

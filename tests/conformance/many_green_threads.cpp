@@ -24,8 +24,9 @@ using support::Ended;
 using support::eventually;
 using namespace std::chrono_literals;
 
-// ThreadSanitizer knows 8128 threads and fibers at most.
-constexpr int kMany = support::kMemoryFactor == 1 ? 100'000 : 2'000;
+// ThreadSanitizer knows 8128 threads and fibers at most, and takes almost a megabyte for each.
+constexpr int kMany = support::kMemoryFactor == 1 ? 100'000 : 500;
+constexpr std::size_t kMostBytesEach = support::kMemoryFactor == 1 ? 8192 : 2 << 20;
 
 struct Counters {
   std::atomic<int> blocked{0};
@@ -86,7 +87,7 @@ TEST_P(ManyGreenThreads, are_unwound_by_a_shutdown_and_leave_no_memory) {
     }
     ASSERT_TRUE(eventually([&] { return counters.blocked == kMany; }));
     const std::size_t blocked = support::resident_bytes();
-    EXPECT_LT(blocked, before + std::size_t{kMany} * 8192 * support::kMemoryFactor);
+    EXPECT_LT(blocked, before + kMany * kMostBytesEach);
     runtime.shutdown(0s);
     EXPECT_EQ(runtime.stats().actors_ended, kMany + cores());
     EXPECT_EQ(counters.returned, 0);
@@ -114,8 +115,8 @@ bool forget_light_guards() {
 
 // More than vm.max_map_count allows by default, but where sanitizers allow fewer anyway.
 TEST_P(ManyGreenThreads, those_beyond_the_limit_on_mappings_fail_and_say_what_to_do) {
-  constexpr int kTooMany = support::kMemoryFactor == 1 ? 40'000 : 1'000;
-  constexpr int kFit = support::kMemoryFactor == 1 ? 30'000 : 1'000;
+  constexpr int kTooMany = support::kMemoryFactor == 1 ? 40'000 : 500;
+  constexpr int kFit = support::kMemoryFactor == 1 ? 30'000 : 500;
   const Ended child = support::run_in_child([] {
     // An emulator has neither filters nor light guards.
     static_cast<void>(forget_light_guards());

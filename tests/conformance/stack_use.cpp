@@ -95,7 +95,7 @@ TEST_P(StackUse, a_blocked_actor_can_give_back_what_a_deep_call_has_used) {
   }
   const std::size_t before = support::resident_bytes();
   ASSERT_TRUE(support::eventually([&] { return asleep == kActors; }));
-  EXPECT_LT(support::resident_bytes(), before + kActors * 1000 * 1024 / 2);
+  EXPECT_LT(support::resident_bytes(), before + kActors * 1000 * 1024 / 2 * support::kMemoryFactor);
   static_cast<void>(support::stderr_of([&] { runtime.shutdown(0s); }));
 }
 

@@ -28,6 +28,8 @@ MOST_FRAMES_TO_PLACE = 24
 # Frames of the runtime between a blocked actor's code and the switch.
 MACHINERY = re.compile(r"^(bulkhead::(core|machine|sync)::|bulkhead_)")
 LIBRARY = re.compile(r"^bulkhead::")
+# Frames that call an actor's code. Optimised, that code may be inlined into them.
+SHELL = re.compile(r"^bulkhead::(core::make_(callable_)?class\b|handler::deliver\b)")
 
 NO_DEBUG_INFO = (
     "bulkhead: there is no debugging information of the runtime here. Is the program (or the core "
@@ -265,12 +267,16 @@ def frames_of(actor):
 
 
 def place_of(frame):
-    sal = frame.find_sal()
     where = frame.name() or f"0x{frame.pc():x}"
     where = re.sub(r"\(.*\)$", "", where) if "lambda" not in where else where
-    if sal.symtab is not None and sal.line:
-        where += f" at {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
-    return where
+    return where + line_of(frame)
+
+
+def line_of(frame):
+    sal = frame.find_sal()
+    if sal.symtab is None or not sal.line:
+        return ""
+    return f" at {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
 
 
 def where_blocked(actor):
@@ -283,6 +289,8 @@ def where_blocked(actor):
             name = frame.name() or ""
             if count == MOST_FRAMES_TO_PLACE:
                 break
+            if SHELL.match(name):
+                return (f"{short(call)}, from " if call else "") + "its code" + line_of(frame)
             if MACHINERY.match(name):
                 continue
             if LIBRARY.match(name):

@@ -70,16 +70,21 @@ template <class R, class M>
   }
   core::ReplyFrame<R> frame;
   {
+    // The message is moved before the wait is opened: its constructor may itself send and wait.
+    fill<Question<M>>(to, admission.signal, core::ReplyTo{}, std::move(message));
     struct Back {
       Pid to;
       Signal* signal;
       ~Back() {
-        if (signal != nullptr) core::withdraw(to, signal);
+        if (signal == nullptr) return;
+        payload<Question<M>>(signal)->~Question<M>();
+        core::withdraw(to, signal);
       }
     } back{to, admission.signal};
     core::Wait wait;
-    new (payload<Question<M>>(admission.signal))
-        Question<M>{core::reply_to(wait, frame), std::move(message)};
+    if (wait.over()) [[unlikely]]
+      return std::unexpected(AskError::kStopped);
+    payload<Question<M>>(admission.signal)->to = core::reply_to(wait, frame);
     back.signal = nullptr;
     core::commit(to, admission.signal, ops);
     wait.park(timeout);
@@ -108,6 +113,8 @@ template <class M>
     }
   } back{to, admission.signal};
   core::Wait wait;
+  if (wait.over()) [[unlikely]]
+    return Delivery::kStopped;
   admission.signal->flags = Signal::kLosesNothing;
   new (payload<Offer<M>>(admission.signal)) Offer<M>{core::reply_to(wait, frame), &message};
   back.signal = nullptr;

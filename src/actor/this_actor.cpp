@@ -18,6 +18,12 @@ core::Slot& self(const char* function) {
   return *core->running;
 }
 
+// On a core, but in a hook, or in the destructor of a message that is dropped.
+bool must_not_wait() noexcept {
+  const core::Core* core = core::Core::current();
+  return core != nullptr && !core->may_wait();
+}
+
 Signal* deliver_stop(void* /*actor*/, Signal* signal) {
   core::Core::current()->running->set(core::Slot::kStopAsked);
   return signal;
@@ -38,12 +44,14 @@ Pid parent() { return self("this_actor::parent").parent; }
 void stop() { self("this_actor::stop").set(core::Slot::kStopAsked); }
 
 void yield() {
+  if (must_not_wait()) return;
   self("this_actor::yield");
   core::Core::yield();
   core::Core::check_unwind();
 }
 
 void sleep_for(Timeout time) {
+  if (must_not_wait()) return;
   self("this_actor::sleep_for");
   const std::uint64_t epoch = core::Core::begin_wait();
   core::Core::park(epoch, time.nanoseconds());

@@ -12,9 +12,11 @@ bool claim(const Waiter& waiter) noexcept { return waiter.slot->wait.claim(waite
 
 void wake(const Waiter& waiter) noexcept { wake(*waiter.slot); }
 
+// On a core where nothing may wait a guest's wait stands for one that is over at once: its slot may
+// be claimed by whoever comes to know of it, as any other.
 void Wait::open() {
   const Core* core = Core::current();
-  guest_ = core == nullptr || core->running == nullptr;
+  guest_ = core == nullptr || !core->may_wait();
   if (guest_) [[unlikely]] {
     Guest& guest = Guest::take();
     waiter_ = {&guest.slot(), guest.begin_wait()};
@@ -24,11 +26,13 @@ void Wait::open() {
   waiter_ = {core->running, epoch};
 }
 
+bool Wait::outside() noexcept { return Core::current() == nullptr; }
+
 void Wait::close() noexcept { Guest::give(Guest::of(*waiter_.slot)); }
 
 void Wait::park(Timeout timeout) {
   if (guest_) [[unlikely]] {
-    Guest::of(*waiter_.slot).park(waiter_.epoch, timeout.nanoseconds());
+    Guest::of(*waiter_.slot).park(waiter_.epoch, outside() ? timeout.nanoseconds() : 0);
   } else {
     Core::park(waiter_.epoch, timeout.nanoseconds());
   }
@@ -44,7 +48,7 @@ Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout
 
 bool Wait::ending() noexcept {
   const Core* core = Core::current();
-  return core != nullptr && core->running != nullptr && core->running->has(Slot::kUnwind);
+  return core != nullptr && (!core->may_wait() || core->running->has(Slot::kUnwind));
 }
 
 }  // namespace bulkhead::core

@@ -3,7 +3,6 @@
 // ends.
 #include <algorithm>
 #include <exception>
-#include <stdexcept>
 #include <utility>
 
 #include "base/check.hpp"
@@ -201,11 +200,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 
 std::uint64_t Core::begin_wait() {
   Core* core = tl_core;
-  BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only a handler can wait");
-  if (core->dropping_ > 0) {
-    throw std::logic_error(
-        "bulkhead: the destructor of a message that is being dropped must not block");
-  }
+  BULKHEAD_CHECK(core != nullptr && core->may_wait(), "only a handler can wait");
   if (core->spare_ == nullptr) {
     core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
   }
@@ -234,6 +229,7 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
     core->timers.start(timer, timeout);
     slot.wait_timer = &timer;
   }
+  BULKHEAD_CHECK(core->spare_ != nullptr, "nothing waits between begin_wait and park");
   slot.turn = slot.has(Slot::kReceiving) ? Turn::kIdle : Turn::kParked;
   core->block(slot, std::exchange(core->spare_, nullptr));
   if (slot.has(Slot::kUnwind)) [[unlikely]]
@@ -242,6 +238,7 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
 
 void Core::yield() {
   Core* core = tl_core;  // not used after block
+  if (!core->may_wait()) return;
   Slot& slot = *core->running;
   try {
     if (core->spare_ == nullptr) {
@@ -257,7 +254,9 @@ void Core::yield() {
 
 // In a destructor nothing may be thrown: there the wait is over, as if time were up.
 void Core::check_unwind() {
-  const Slot& slot = *current()->running;
+  const Core* core = current();
+  if (!core->may_wait()) return;
+  const Slot& slot = *core->running;
   if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0) {
     throw Unwind();
   }
@@ -274,9 +273,10 @@ void Core::discard(Signal* signal, Pid receiver, DropCause cause) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
   const SignalOps& ops = *signal->ops;
   const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
-  ++dropping_;  // its destructor must not block: we are in the middle of something
-  ops.destroy(signal, cause);
-  --dropping_;
+  {
+    const InTheMiddle here(this);
+    ops.destroy(signal, cause);
+  }
   release(signal);
   if (lost) count_dropped(receiver, ops, cause);
 }

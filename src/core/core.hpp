@@ -98,6 +98,9 @@ class alignas(64) Core {
 
   // --- for actors that run here (activation.cpp) -------------------------------------------------
 
+  /// May what runs here wait? Not a hook or the destructor of a message that is dropped: they run in
+  /// the middle of something, with an actor (see InTheMiddle) or without one.
+  [[nodiscard]] bool may_wait() const noexcept { return running != nullptr && dropping_ == 0; }
   /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there
   /// is no memory for a stack to go on with. Nothing that may switch stacks comes between this and
   /// park.
@@ -202,6 +205,7 @@ class alignas(64) Core {
 
  private:
   friend class Domain;
+  friend class InTheMiddle;
 
   static void loop_entry(void* stack);
   [[noreturn]] static void loop(machine::Stack* me);
@@ -278,7 +282,7 @@ class alignas(64) Core {
   bool batch_used_up_ = false;  // in this turn
   machine::Nanoseconds spin_limit_ = 20'000;
   std::uint32_t slow_turns_ = 0;
-  std::uint32_t dropping_ = 0;
+  std::uint32_t dropping_ = 0;  // user code runs that must not wait: see InTheMiddle
   std::uint64_t handled_before_ = 0;
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
@@ -286,6 +290,24 @@ class alignas(64) Core {
 
 /// For the functions of this layer that do not switch stacks; others call Core::current().
 extern constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]];
+
+/// While it lives, the user's code runs in the middle of something, such as a hook or the destructor
+/// of a message that is dropped: a wait there ends at once, and nothing switches stacks. Any thread.
+class InTheMiddle {
+ public:
+  InTheMiddle() noexcept : InTheMiddle(tl_core) {}
+  explicit InTheMiddle(Core* core) noexcept : core_(core) {
+    if (core_ != nullptr) ++core_->dropping_;
+  }
+  InTheMiddle(const InTheMiddle&) = delete;
+  InTheMiddle& operator=(const InTheMiddle&) = delete;
+  ~InTheMiddle() {
+    if (core_ != nullptr) --core_->dropping_;
+  }
+
+ private:
+  Core* core_;
+};
 
 /// Coarse time: units of 2^20 ns, about a millisecond, wrapping.
 [[nodiscard]] constexpr std::uint32_t coarse(machine::Nanoseconds time) noexcept {

@@ -379,11 +379,15 @@ void Domain::tell_watchers() noexcept {
 // --- what is told --------------------------------------------------------------------------------
 
 void Domain::announce_death(const Death& death) noexcept {
-  if (config_.on_death) config_.on_death(death);
+  if (!config_.on_death) return;
+  const InTheMiddle here;
+  config_.on_death(death);
 }
 
 void Domain::dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept {
-  if (config_.on_dead_letter) config_.on_dead_letter(DeadLetter{receiver, message, cause});
+  if (!config_.on_dead_letter) return;
+  const InTheMiddle here;
+  config_.on_dead_letter(DeadLetter{receiver, message, cause});
 }
 
 void Domain::report_stopped_send(std::string_view message) noexcept {

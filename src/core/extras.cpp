@@ -98,6 +98,13 @@ SendTimer& take_record(Core& core) {
   return *timer;
 }
 
+// Destroys a message that is not delivered any more.
+void discard(Signal* signal, const SignalOps* ops, Core& core) noexcept {
+  const InTheMiddle here(&core);
+  ops->destroy(signal, DropCause::kGone);
+  core.release(signal);
+}
+
 std::uint64_t packed(Pid pid) { return std::uint64_t{pid.generation()} << 32 | pid.index(); }
 
 std::uint32_t next_generation(SendTimer& timer) noexcept {
@@ -142,8 +149,7 @@ void discard_extras(Slot& slot, Core& core) noexcept {
     Signal* signal = timer->signal;
     const SignalOps* ops = timer->ops;
     give_record(slot, core, *timer);
-    ops->destroy(signal, DropCause::kGone);
-    core.release(signal);
+    discard(signal, ops, core);
   }
   core.release_block(slot.extras, slot.extras->pool, 0);
   slot.extras = nullptr;
@@ -161,8 +167,7 @@ void fire_send_timer(Core& core, SendTimer& timer) noexcept {
     return;
   }
   count_refused(to, delivery, ops->name);
-  ops->destroy(signal, DropCause::kGone);
-  core.release(signal);
+  discard(signal, ops, core);
 }
 
 void unfile_timers(Slot& slot, Core& from) noexcept {
@@ -229,8 +234,7 @@ bool cancel(TimerRef reference) {
   Signal* signal = timer.signal;
   const SignalOps* ops = timer.ops;
   core::give_record(slot, *core, timer);
-  ops->destroy(signal, DropCause::kGone);
-  core->release(signal);
+  core::discard(signal, ops, *core);
   return true;
 }
 

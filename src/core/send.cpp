@@ -89,7 +89,10 @@ void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
   const SignalOps& ops = *signal->ops;
   const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
-  ops.destroy(signal, gone ? DropCause::kGone : DropCause::kStopped);
+  {
+    const InTheMiddle here;
+    ops.destroy(signal, gone ? DropCause::kGone : DropCause::kStopped);
+  }
   release_anywhere(signal);
   if (lost) count_refused(to, gone ? Delivery::kGone : Delivery::kStopped, ops.name);
 }

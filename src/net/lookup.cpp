@@ -57,6 +57,7 @@ bool could_be_a_name(std::string_view host) noexcept {
 int ask(const std::shared_ptr<LookupRequest>& request, Timeout timeout) {
   Resolver& resolver = Resolver::process();
   Resolver::Queue one{request};
+  if (!core::Core::current()->may_wait()) return ECANCELED;
   std::uint64_t epoch = 0;
   try {
     epoch = core::Core::begin_wait();

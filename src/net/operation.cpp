@@ -8,8 +8,8 @@
 namespace bulkhead::net {
 
 void require_actor(const char* function) {
-  const core::Core* core = core::Core::current();
-  if (core == nullptr || core->running == nullptr) {
+  // (In a hook on a core nothing waits: an operation that would is cancelled.)
+  if (core::Core::current() == nullptr) {
     throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
   }
 }
@@ -63,6 +63,7 @@ int Operation::wait(Timeout timeout) {
 // afterwards.
 int Operation::park(machine::Nanoseconds timeout) {
   if (const int error = entry_->watch(direction_); error != 0) return error;
+  if (!core::Core::current()->may_wait()) return ECANCELED;
   std::uint64_t epoch = 0;
   try {
     epoch = core::Core::begin_wait();

@@ -47,7 +47,7 @@ void Core::end_all_actors() {
 }
 
 void Core::unwind(Slot& slot) {
-  if (slot.turn == Turn::kVacant || slot.has(Slot::kEnding)) return;
+  if (slot.turn == Turn::kVacant) return;
   // It handles nothing more either, should it not wait again before its handler returns.
   slot.set(Slot::kUnwind | Slot::kStopAsked);
   if (slot.turn == Turn::kIdle) {

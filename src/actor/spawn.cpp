@@ -41,14 +41,25 @@ void check(const SpawnOptions& options, const Domain& domain) {
   }
 }
 
+// Where the core has changed; the actor may change it again, while a straggler's news of the slot
+// is under way.
+[[gnu::noinline, gnu::cold]] Core* home_from_elsewhere(const NewActor& actor, Core*& core) {
+  for (;;) {
+    core = Core::current();
+    const std::uint16_t home = actor.slot->home.load(std::memory_order_relaxed);
+    if (home == core->index) return nullptr;
+    if (actor.slot->inbox.claim_right()) return core_at(home);
+    Core::yield();
+  }
+}
+
 // The constructor may have blocked, and gone on on another core than it began on; the slot is still
-// the first one's, which is then given it as if by any other core.
-Core* home_after_all(const NewActor& actor, const Core* core) {
+// the first one's, which is then given it as if by any other core. `core` is the caller's, and
+// afterwards again.
+Core* home_after_all(const NewActor& actor, Core*& core) {
   if (actor.home != nullptr) return actor.home;
-  const std::uint16_t home = actor.slot->home.load(std::memory_order_relaxed);
-  if (home == core->index) return nullptr;
-  while (!actor.slot->inbox.claim_right()) Core::yield();  // a straggler's news of it is under way
-  return core_at(home);
+  if (actor.slot->home.load(std::memory_order_relaxed) == core->index) return nullptr;
+  return home_from_elsewhere(actor, core);
 }
 
 // Memory for an actor's state: of the core's pool, or of the heap for makers outside.
@@ -64,11 +75,15 @@ void take_state(Slot& slot, Core* core, const ActorClass& kind) {
   }
 }
 
+bool is_outside(const Core* core, const Domain& domain) noexcept {
+  return core == nullptr || core->domain.load(std::memory_order_relaxed) != &domain;
+}
+
 // A slot from the slab, for an actor that starts on another core; its right of notification is
 // held.
 Slot& take_slot_for(Domain& domain, const Core* core) {
   std::size_t granted = domain.grant_slots(1);
-  if (granted == 0 && core == nullptr) {
+  if (granted == 0 && is_outside(core, domain)) {
     domain.reclaim_slots();
     granted = domain.grant_slots(1);
   }
@@ -82,10 +97,6 @@ void hand_to(Slot& slot, Core& home) noexcept {
   slot.set(Slot::kMoving);
   slot.home.store(home.index, std::memory_order_release);  // [pair slot.home]
   home.notify_remote(slot);
-}
-
-bool is_outside(const Core* core, const Domain& domain) noexcept {
-  return core == nullptr || core->domain.load(std::memory_order_relaxed) != &domain;
 }
 
 // The core to start on, null when it is the caller's.

@@ -29,8 +29,9 @@ class Exit {
   [[nodiscard]] static Exit normal() noexcept { return Exit(); }
   [[nodiscard]] static Exit shutdown() noexcept { return Exit(Kind::kShutdown); }
   [[nodiscard]] static Exit stopped() noexcept { return Exit(Kind::kStopped); }
-  /// From an exception: its message and type are read out now.
-  [[nodiscard]] static Exit panic(std::exception_ptr failure);
+  /// From an exception: its message and type are read out now. Without memory for them, the exit
+  /// tells of that instead.
+  [[nodiscard]] static Exit panic(std::exception_ptr failure) noexcept;
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
   [[nodiscard]] bool is_normal() const noexcept { return kind_ == Kind::kNormal; }

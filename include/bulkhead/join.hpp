@@ -24,8 +24,13 @@ class Joint {
   Joint(const Joint&) = delete;
   Joint& operator=(const Joint&) = delete;
 
-  /// The actor, once: it has ended. Gives up its share.
-  void end(const Exit& exit) noexcept;
+  struct State;
+
+  /// The actor, once: it is ending. Gives up its share, and with it, if nobody will join it, what
+  /// its body returned.
+  [[nodiscard]] State* let_go(const Exit& exit) noexcept;
+  /// After that, once: it has ended, and all of it is gone.
+  static void end(State& state) noexcept;
   /// The joiner, one at a time: waits for the end. False when time is up, or when the joiner is to
   /// end itself and cannot be unwound.
   [[nodiscard]] bool wait(Timeout timeout);
@@ -43,8 +48,7 @@ class Joint {
   [[nodiscard]] bool announce(const Waiter& waiter) noexcept;
   void release() noexcept;
 
-  struct State;
-  std::unique_ptr<State> state_;
+  State* state_;
 };
 
 template <class T>

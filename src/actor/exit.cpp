@@ -2,9 +2,15 @@
 
 #include <cxxabi.h>
 
+#include <cstddef>
 #include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <new>
 #include <typeinfo>
 
+#include "core/core.hpp"
+#include "machine/fiber.hpp"
 #include "sync/atomic.hpp"
 
 namespace bulkhead {
@@ -15,6 +21,9 @@ struct Exit::Failure {
   std::exception_ptr exception;
   sync::RealSync::atomic<std::size_t> owners{1};
 
+  static const bool kMade;
+  static Failure& out_of_memory();
+  void read(const std::exception_ptr& failure);
   static void release(Failure* failure) noexcept {
     if (failure != nullptr && failure->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       delete failure;
@@ -42,12 +51,54 @@ Exit::~Exit() { Failure::release(failure_); }
 
 namespace {
 
-std::string readable(const std::type_info& type) {
+// What the demangler takes: measured, for the worst of names. It refuses those of more than 1,024
+// characters.
+constexpr std::size_t kStackForAll = 4096;
+constexpr std::size_t kStackPerCharacter = 384;
+constexpr std::size_t kStackForAny = 512 * 1024;
+
+struct Demangling {
+  const char* name;
+  char* readable;
+  machine::Stack* from;
+  machine::Stack* on;
+  machine::ExceptionState* exceptions;
+};
+
+char* demangle(const char* name) noexcept {
   int status = 0;
-  char* name = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  std::string text = status == 0 && name != nullptr ? name : type.name();
-  std::free(name);
-  return text;
+  return abi::__cxa_demangle(name, nullptr, nullptr, &status);
+}
+
+void demangle_there(void* argument) {
+  auto& work = *static_cast<Demangling*>(argument);
+  machine::entered(work.on);
+  work.readable = demangle(work.name);
+  machine::resume(work.on, work.from, work.exceptions);
+}
+
+// An actor's stack may be too small for it: then it is done on another one.
+char* demangle_in_actor(core::Core& core, const char* name) {
+  const core::InTheMiddle here(&core);
+  const auto* top = static_cast<const std::byte*>(__builtin_frame_address(0));
+  const auto left = static_cast<std::size_t>(top - core.stack->bottom);
+  if (kStackForAll + kStackPerCharacter * std::strlen(name) <= left) return demangle(name);
+  machine::Stack* larger = machine::StackStore::process().take(machine::stack_class(kStackForAny));
+  machine::forget(larger);
+  Demangling work{name, nullptr, core.stack, larger, core.exceptions};
+  machine::leave(core.stack, larger, &demangle_there, &work, core.exceptions);
+  machine::forget(larger);
+  larger->next = nullptr;
+  machine::StackStore::process().give(larger);
+  return work.readable;
+}
+
+std::string readable(const std::type_info& type) {
+  core::Core* core = core::Core::current();
+  const bool on_core = core != nullptr && core->stack != nullptr;
+  const std::unique_ptr<char, decltype(&std::free)> name(
+      on_core ? demangle_in_actor(*core, type.name()) : demangle(type.name()), &std::free);
+  return name != nullptr ? name.get() : type.name();
 }
 
 std::string type_in_flight() {
@@ -57,20 +108,38 @@ std::string type_in_flight() {
 
 }  // namespace
 
-Exit Exit::panic(std::exception_ptr failure) {
-  Exit exit(Kind::kPanic);
-  auto* read = new Failure;
-  exit.failure_ = read;
+void Exit::Failure::read(const std::exception_ptr& failure) {
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
-    read->message = error.what();
-    read->type = readable(typeid(error));
+    const char* what = error.what();
+    message = what != nullptr ? what : "";
+    type = readable(typeid(error));
   } catch (...) {
-    read->type = type_in_flight();
-    read->message = "an exception that is not a std::exception";
+    type = type_in_flight();
+    message = "an exception that is not a std::exception";
   }
-  read->exception = std::move(failure);
+  exception = failure;
+}
+
+// Made at the start of the program, for when there is no memory.
+Exit::Failure& Exit::Failure::out_of_memory() {
+  static auto* failure = new Failure{.message = "out of memory",
+                                     .type = "std::bad_alloc",
+                                     .exception = std::make_exception_ptr(std::bad_alloc())};
+  return *failure;
+}
+const bool Exit::Failure::kMade = (out_of_memory(), true);
+
+Exit Exit::panic(std::exception_ptr failure) noexcept {
+  Exit exit(Kind::kPanic);
+  try {
+    auto read = std::make_unique<Failure>();
+    read->read(failure);
+    exit.failure_ = read.release();
+  } catch (const std::exception&) {  // bad_alloc, or there was no stack
+    exit.failure_ = Failure::share(&Failure::out_of_memory());
+  }
   return exit;
 }
 

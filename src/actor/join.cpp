@@ -8,17 +8,27 @@
 
 namespace bulkhead::core {
 
-// Under the lock: the exit, once the actor has ended, and who waits for that.
+// Under the lock: whether the actor has ended, and who waits for that. The exit is written before.
 struct Joint::State {
   sync::Lock<sync::RealSync> lock;
-  sync::RealSync::atomic<int> owners{2};
+  sync::RealSync::atomic<int> owners{2};   // of the joint
+  sync::RealSync::atomic<int> holders{1};  // of the state: the joint, and the actor while it ends
   bool ended = false;
   Exit exit;
   Waiter waiter;
+
+  void release() noexcept {
+    if (holders.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
 };
 
 Joint::Joint() : state_(new State) {}
-Joint::~Joint() = default;
+
+// What is left of the actor goes now, not when the state goes.
+Joint::~Joint() {
+  state_->exit = Exit();
+  state_->release();
+}
 
 const Exit& Joint::exit() const noexcept { return state_->exit; }
 
@@ -27,15 +37,22 @@ void Joint::release() noexcept {
     delete this;  // [pair joint.owners]
 }
 
-void Joint::end(const Exit& exit) noexcept {
-  state_->exit = exit;
-  state_->lock.lock();
-  state_->ended = true;
-  const Waiter waiter = state_->waiter;
-  const bool claimed = waiter.slot != nullptr && claim(waiter);
-  state_->lock.unlock();
-  if (claimed) wake(waiter);
+Joint::State* Joint::let_go(const Exit& exit) noexcept {
+  State* state = state_;
+  state->exit = exit;
+  state->holders.fetch_add(1, std::memory_order_relaxed);
   release();
+  return state;
+}
+
+void Joint::end(State& state) noexcept {
+  state.lock.lock();
+  state.ended = true;
+  const Waiter waiter = state.waiter;
+  const bool claimed = waiter.slot != nullptr && claim(waiter);
+  state.lock.unlock();
+  if (claimed) wake(waiter);
+  state.release();
 }
 
 bool Joint::wait(Timeout timeout) {

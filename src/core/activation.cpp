@@ -38,6 +38,7 @@ void Core::activate(Slot& slot, machine::Stack* me) {
 // record after each handler, which may have blocked and gone on elsewhere.
 void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   std::uint32_t handled = 0;
+  enum { kNeither, kUnwound, kFailed } thrown = kNeither;
   try {
     if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]]
       before_messages(slot, me);
@@ -62,10 +63,18 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
     if (slot.has(Slot::kHasTimeout)) [[unlikely]]
       arm_timeout(slot, me, handled);
   } catch (const Unwind&) {
-    end_unwound(slot, me, handled);
-    return;
+    thrown = kUnwound;
   } catch (...) {
-    end_failed(slot, me, handled);
+    me->core->failure_ = std::current_exception();
+    thrown = kFailed;
+  }
+  // Outside the catch blocks: when the actor has ended, nothing holds its exception any more.
+  if (thrown != kNeither) [[unlikely]] {
+    if (thrown == kUnwound) {
+      end_unwound(slot, me, handled);
+    } else {
+      end_failed(slot, me, handled);
+    }
     return;
   }
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
@@ -91,15 +100,20 @@ Exit Core::unwound() const noexcept {
   return domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown() : Exit::stopped();
 }
 
-// In their catch blocks.
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
   finish(slot, me->core->unwound(), {handled, dropped});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  std::exception_ptr failure = std::exchange(me->core->failure_, nullptr);
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
-  finish(slot, Exit::panic(std::current_exception()), {handled, dropped});
+  finish(slot, read_out(std::move(failure)), {handled, dropped});
+}
+
+Exit Core::read_out(std::exception_ptr failure) noexcept {
+  const InTheMiddle here;  // what() is the user's
+  return Exit::panic(std::move(failure));
 }
 
 // The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
@@ -189,7 +203,10 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
   try {
     fresh = take_stack(slot.stack_class);
   } catch (const std::exception&) {
-    finish(slot, Exit::panic(std::current_exception()), {});
+    failure_ = std::current_exception();
+  }
+  if (fresh == nullptr) {
+    finish(slot, read_out(std::exchange(failure_, nullptr)), {});
     return;
   }
   stack = fresh;
@@ -309,7 +326,7 @@ std::uint32_t Core::discard_in_hand(Slot& slot, machine::Stack* me, DropCause ca
 // Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
 // What the actor did in its last activation is counted at the very end, so that nobody finds the
 // runtime idle before.
-void Core::finish(Slot& slot, const Exit& exit, Settled settled) {
+void Core::finish(Slot& slot, Exit exit, Settled settled) {
   const Pid pid = pid_of(slot);
   slot.set(Slot::kEnding);
   const ActorClass& kind = *slot.kind;
@@ -318,6 +335,7 @@ void Core::finish(Slot& slot, const Exit& exit, Settled settled) {
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
   kind.destroy(slot.state);
+  Joint::State* joined = joint != nullptr ? joint->let_go(exit) : nullptr;
   Core* core = current();
   core->release_block(slot.state, slot.state_pool, slot.state_class);
   slot.state = nullptr;
@@ -336,13 +354,14 @@ void Core::finish(Slot& slot, const Exit& exit, Settled settled) {
   if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
   Domain& domain = *core->domain.load(std::memory_order_relaxed);
   domain.announce_death(Death{pid, kind.name, exit});
+  exit = Exit();                         // the destructor of its exception may send
   if (next != 0) core->give_slot(slot);  // a spent slot is never used again
   if (core->solo) domain.solo_is_vacant(*core);
   core->counts.ended.raise();
   core->counts.timeouts_ended.raise(timeouts);
   core->counts.dropped_sent.raise(settled.dropped);
   core->counts.handled.raise(settled.handled);
-  if (joint != nullptr) joint->end(exit);
+  if (joined != nullptr) Joint::end(*joined);
 }
 
 }  // namespace bulkhead::core

@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/exit.hpp"
@@ -243,7 +244,8 @@ class alignas(64) Core {
     std::uint32_t handled = 0;
     std::uint32_t dropped = 0;
   };
-  static void finish(Slot& slot, const Exit& exit, Settled settled);
+  static void finish(Slot& slot, Exit exit, Settled settled);
+  [[nodiscard]] static Exit read_out(std::exception_ptr failure) noexcept;
   void block(Slot& slot, machine::Stack* fresh);
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);
@@ -284,6 +286,7 @@ class alignas(64) Core {
   std::uint32_t slow_turns_ = 0;
   std::uint32_t dropping_ = 0;  // user code runs that must not wait: see InTheMiddle
   std::uint64_t handled_before_ = 0;
+  std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
 };

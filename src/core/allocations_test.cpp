@@ -1,5 +1,6 @@
 // A10: what goes on all the time needs no memory of the process's heap: small messages, asks,
-// spawns and ends of small actors, timers. This program's operator new counts.
+// spawns and ends of small actors, timers. And what must go on when there is none left. This
+// program's operator new counts, and can be made to refuse.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <new>
+#include <vector>
 
 #include "bulkhead/bulkhead.hpp"
 #include "support/wait.hpp"
@@ -14,10 +16,12 @@
 namespace {
 
 std::atomic<long> allocations{0};
+std::atomic<bool> exhausted{false};
 
 void* allocate(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   void* memory = nullptr;
+  if (exhausted) throw std::bad_alloc();
   if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0) {
     throw std::bad_alloc();
   }
@@ -174,6 +178,58 @@ TEST_P(Allocations, none_for_waits) {
               }
             }),
             0);
+}
+
+// Idle actors that one handler makes ready, more than the ready queue has room for.
+TEST_P(Allocations, many_actors_become_ready_without_memory) {
+  std::atomic<int> handled{0};
+  class Idle {
+   public:
+    explicit Idle(std::atomic<int>* count) : count_(count) {}
+    void receive(int /*message*/) { ++*count_; }
+
+   private:
+    std::atomic<int>* count_;
+  };
+  std::vector<Address<Idle>> all;
+  all.reserve(5000);
+  for (int i = 0; i < 5000; ++i) all.push_back(runtime.spawn_with<Idle>(pinned_to(0), &handled));
+  ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  runtime.spawn_with(pinned_to(0), [&] {
+    exhausted = true;
+    for (int round = 0; round < 2; ++round) {
+      for (const auto& idle : all) static_cast<void>(idle.send(1));
+      this_actor::yield();
+    }
+    exhausted = false;
+  });
+  ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  const Stats stats = runtime.stats();
+  const auto refused = static_cast<int>(stats.dropped_for(DropCause::kNoMemory));
+  EXPECT_EQ(handled + refused, 10'000);
+  EXPECT_GT(handled, 2000);
+}
+
+TEST_P(Allocations, an_actor_may_fail_without_memory) {
+  std::atomic<int> told{0};
+  Config config;
+  config.cores = 2;
+  config.on_death = [&told](const Death& death) {
+    exhausted = false;
+    if (death.exit.kind() == Exit::Kind::kPanic && death.exit.message() == "out of memory" &&
+        death.exit.type() == "std::bad_alloc" && death.exit.failure() != nullptr) {
+      ++told;
+    }
+  };
+  Runtime other(config);
+  other.start();
+  other.spawn_with(pinned_to(GetParam()), [] {
+    exhausted = true;
+    throw std::bad_alloc();
+  });
+  ASSERT_TRUE(other.wait_for_idle(support::kDeadline));
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(other.stats().actors_failed, 1u);
 }
 
 }  // namespace

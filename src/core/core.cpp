@@ -46,19 +46,21 @@ constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]] = nullpt
 void Core::become_current() noexcept { tl_core = this; }
 void Core::resign() noexcept { tl_core = nullptr; }
 
+void Core::prepare_to_run() {
+  if (outgoing_ == nullptr) {
+    outgoing_ = static_cast<Outgoing*>(std::calloc(kMaxCores, sizeof(Outgoing)));
+    if (outgoing_ == nullptr) throw std::bad_alloc();
+  }
+  if (stack == nullptr) stack = take_stack(domain.load(std::memory_order_relaxed)->stack_class);
+}
+
 void Core::run() {
   become_current();
   exceptions = machine::thread_exceptions();
   now_ = machine::now();
   timers.restart(now_);
-  if (outgoing_ == nullptr) {
-    outgoing_ = static_cast<Outgoing*>(std::calloc(kMaxCores, sizeof(Outgoing)));
-    if (outgoing_ == nullptr) throw std::bad_alloc();
-  }
-  machine::Stack* first = take_stack(domain.load(std::memory_order_relaxed)->stack_class);
-  stack = first;
   thread_stack_.core = this;
-  machine::leave_thread(&thread_stack_, first, &Core::loop_entry, first);
+  machine::leave_thread(&thread_stack_, stack, &Core::loop_entry, stack);
   resign();
 }
 

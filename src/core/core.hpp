@@ -94,13 +94,16 @@ class alignas(64) Core {
   /// that may switch stacks.
   [[nodiscard]] static Core* current() noexcept;
 
+  /// Before its thread is made: takes what the loop cannot do without. Throws std::bad_alloc,
+  /// std::runtime_error.
+  void prepare_to_run();
   /// Runs the loop on the calling thread until the domain stops.
   void run();
 
   // --- for actors that run here (activation.cpp) -------------------------------------------------
 
-  /// May what runs here wait? Not a hook or the destructor of a message that is dropped: they run in
-  /// the middle of something, with an actor (see InTheMiddle) or without one.
+  /// May what runs here wait? Not a hook or the destructor of a message that is dropped: they run
+  /// in the middle of something, with an actor (see InTheMiddle) or without one.
   [[nodiscard]] bool may_wait() const noexcept { return running != nullptr && dropping_ == 0; }
   /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there
   /// is no memory for a stack to go on with. Nothing that may switch stacks comes between this and
@@ -294,8 +297,9 @@ class alignas(64) Core {
 /// For the functions of this layer that do not switch stacks; others call Core::current().
 extern constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]];
 
-/// While it lives, the user's code runs in the middle of something, such as a hook or the destructor
-/// of a message that is dropped: a wait there ends at once, and nothing switches stacks. Any thread.
+/// While it lives, the user's code runs in the middle of something, such as a hook or the
+/// destructor of a message that is dropped: a wait there ends at once, and nothing switches stacks.
+/// Any thread.
 class InTheMiddle {
  public:
   InTheMiddle() noexcept : InTheMiddle(tl_core) {}

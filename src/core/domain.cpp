@@ -178,6 +178,7 @@ void Domain::start() {
 // Returns when the new thread runs its loop.
 void Domain::start_thread(Core& core, std::size_t place) {
   core.poller.open();
+  core.prepare_to_run();
   sync::UniqueGuard guard(lock_);
   const std::size_t expected = arrived_ + 1;
   threads_.reserve(threads_.size() + 1);

@@ -12,36 +12,37 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <utility>
 
 namespace bulkhead::core {
 
 struct Slot;
 
-/// A ring that grows; both ends are open.
+/// A ring that grows; both ends are open. It starts without room.
 class SlotRing {
  public:
   [[nodiscard]] bool empty() const noexcept { return first_ == end_; }
   [[nodiscard]] std::size_t size() const noexcept { return end_ - first_; }
 
-  /// Throws std::bad_alloc when it must grow and cannot.
-  void push_back(Slot* slot) {
-    if (end_ - first_ == capacity_) [[unlikely]]
-      grow();
+  /// False when it must grow and cannot.
+  bool push_back(Slot* slot) noexcept {
+    if (end_ - first_ == capacity_) [[unlikely]] {
+      if (!grow()) return false;
+    }
     ring_[end_++ & (capacity_ - 1)] = slot;
+    return true;
   }
-  void push_front(Slot* slot) {
-    if (end_ - first_ == capacity_) [[unlikely]]
-      grow();
+  bool push_front(Slot* slot) noexcept {
+    if (end_ - first_ == capacity_) [[unlikely]] {
+      if (!grow()) return false;
+    }
     ring_[--first_ & (capacity_ - 1)] = slot;
+    return true;
   }
   /// Not empty.
   [[nodiscard]] Slot* pop_front() noexcept { return ring_[first_++ & (capacity_ - 1)]; }
   [[nodiscard]] Slot* pop_back() noexcept { return ring_[--end_ & (capacity_ - 1)]; }
-
-  void reserve(std::size_t slots) {
-    while (capacity_ < slots) grow();
-  }
 
   /// Gives memory back after a burst. Only when empty.
   void shrink() noexcept {
@@ -54,15 +55,17 @@ class SlotRing {
  private:
   static constexpr std::uint64_t kSmallest = 1024;
 
-  [[gnu::noinline, gnu::cold]] void grow() {
+  [[gnu::noinline, gnu::cold]] bool grow() noexcept {
     const std::uint64_t capacity = capacity_ == 0 ? kSmallest : capacity_ * 2;
-    auto ring = std::make_unique_for_overwrite<Slot*[]>(capacity);
+    std::unique_ptr<Slot*[]> ring(new (std::nothrow) Slot*[capacity]);
+    if (ring == nullptr) return false;
     const std::uint64_t size = end_ - first_;
     for (std::uint64_t i = 0; i < size; ++i) ring[i] = ring_[(first_ + i) & (capacity_ - 1)];
     ring_ = std::move(ring);
     capacity_ = capacity;
     first_ = 0;
     end_ = size;
+    return true;
   }
 
   // Positions only grow, but for push_front, and wrap around; the ring's index is their low bits.
@@ -72,19 +75,25 @@ class SlotRing {
   std::uint64_t end_ = 0;
 };
 
+/// Nothing fails: those for whom there is no memory are chained, by Slot::next_free, and have their
+/// turn when the core asks for the next one fairly, or has no others.
 class ReadyQueue {
  public:
-  void push_hot(Slot* slot) {
-    if (newest_ != nullptr) hot_.push_back(newest_);
+  void push_hot(Slot* slot) noexcept {
+    if (newest_ != nullptr && !hot_.push_back(newest_)) [[unlikely]]
+      chain(newest_);
     newest_ = slot;
   }
-  void push_fair(Slot* slot) { fair_.push_back(slot); }
+  void push_fair(Slot* slot) noexcept {
+    if (!fair_.push_back(slot)) [[unlikely]]
+      chain(slot);
+  }
 
   [[nodiscard]] bool empty() const noexcept {
-    return newest_ == nullptr && hot_.empty() && fair_.empty();
+    return newest_ == nullptr && hot_.empty() && fair_.empty() && chained_ == 0;
   }
   [[nodiscard]] std::size_t size() const noexcept {
-    return (newest_ != nullptr ? 1 : 0) + hot_.size() + fair_.size();
+    return (newest_ != nullptr ? 1 : 0) + hot_.size() + fair_.size() + chained_;
   }
 
   /// The next to run; null when there is none.
@@ -92,17 +101,19 @@ class ReadyQueue {
     if (newest_ != nullptr) [[likely]]
       return std::exchange(newest_, nullptr);
     if (!hot_.empty()) return hot_.pop_back();
-    return fair_.empty() ? nullptr : fair_.pop_front();
+    return fair_.empty() ? unchain() : fair_.pop_front();
   }
 
   /// The same, for the turn that patience demands.
   [[nodiscard]] Slot* next_fairly() noexcept {
+    if (chained_ != 0) [[unlikely]]
+      return unchain();
     if (fair_.empty()) {
       if (!hot_.empty()) return hot_.pop_front();
       return std::exchange(newest_, nullptr);
     }
     Slot* slot = fair_.pop_front();
-    if (!hot_.empty()) fair_.push_back(hot_.pop_front());  // there is room: one has just left
+    if (!hot_.empty()) push_fair(hot_.pop_front());  // there is room: one has just left
     return slot;
   }
 
@@ -112,8 +123,11 @@ class ReadyQueue {
     return hot_.empty() ? nullptr : hot_.pop_front();
   }
 
-  /// Puts one back that was not given: it is next but for the hot. There is room.
-  void put_back(Slot* slot) noexcept { fair_.push_front(slot); }
+  /// Puts one back that was not given: it is next but for the hot.
+  void put_back(Slot* slot) noexcept {
+    if (!fair_.push_front(slot)) [[unlikely]]
+      chain(slot);
+  }
 
   void shrink() noexcept {
     if (hot_.empty()) hot_.shrink();
@@ -121,9 +135,15 @@ class ReadyQueue {
   }
 
  private:
+  void chain(Slot* slot) noexcept;
+  [[nodiscard]] Slot* unchain() noexcept;  // null when there is none
+
   Slot* newest_ = nullptr;  // the top of the hot
   SlotRing hot_;
   SlotRing fair_;
+  Slot* first_chained_ = nullptr;
+  Slot* last_chained_ = nullptr;
+  std::size_t chained_ = 0;
 };
 
 }  // namespace bulkhead::core

@@ -94,7 +94,7 @@ struct alignas(64) Slot {
 
   Timer timeout;              // the receive timeout
   Timer* wait_timer;          // of the wait that it is parked in
-  Slot* next_free;            // in a list of vacant slots
+  Slot* next_free;            // in a list of vacant slots; of ready ones without memory
   std::uint64_t handled;      // messages
   std::uint32_t stays_until;  // does not move before; coarse time, balance.cpp
   std::uint16_t state_pool;   // whose memory the state is

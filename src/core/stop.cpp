@@ -76,6 +76,8 @@ void Core::sweep_memory() noexcept {
   become_current();
   if (spare_ != nullptr) stacks.give(spare_);
   spare_ = nullptr;
+  if (stack != nullptr) stacks.give(stack);  // its thread could not be made
+  stack = nullptr;
   give_free_timers(*this);
   give_surplus_slots();
   pool.collect_returned();

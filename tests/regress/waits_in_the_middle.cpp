@@ -1,7 +1,7 @@
-// A12, A19, B14: what the user's code does where the runtime is in the middle of something. What was
-// wrong: a message's move constructor that sent or waited, and a hook that sent much, used up the
-// stack that an ask had set aside (a crash); the destructor of a message that was being dropped, and
-// a hook, ended the process when they waited, or blocked a core for good.
+// A12, A19: what the user's code does where the runtime is in the middle of something. What
+// was wrong: a message's move constructor that sent or waited, and a hook that sent much, used up
+// the stack that an ask had set aside (a crash); the destructor of a message that was being
+// dropped, and a hook, ended the process when they waited, or blocked a core for good.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

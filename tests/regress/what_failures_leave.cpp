@@ -1,6 +1,6 @@
-// A17, B2, B9: what is read from an exception that ends an actor, and when it goes. What was wrong: a
-// long name of its type overflowed the stack, what() that is null ended the process, and the runtime
-// was idle before the exception, or what a body had returned, was destroyed.
+// A17, A19: what is read from an exception that ends an actor, and when it goes. What was wrong:
+// a long name of its type overflowed the stack, what() that is null ended the process, and the
+// runtime was idle before the exception, or what a body had returned, was destroyed.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

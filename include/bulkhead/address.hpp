@@ -64,6 +64,8 @@ Delivery tell(Pid to, M& message, const SignalOps* ops) {
 template <class R, class M>
 [[nodiscard]] std::expected<R, AskError> ask(Pid to, M& message, const SignalOps* ops,
                                              Timeout timeout) {
+  if (core::is_self(to)) [[unlikely]]
+    return std::unexpected(AskError::kSelf);
   core::Admission admission = prepare<Question<M>>(to);
   if (admission.signal == nullptr) [[unlikely]] {
     return std::unexpected(core::ask_error(core::refused(to, admission.why, ops)));
@@ -101,6 +103,7 @@ template <class R, class M>
 /// Waits until the receiver takes the message; `message` is as it was when that fails.
 template <class M>
 [[nodiscard]] Delivery offer(Pid to, M& message, const SignalOps* ops, Timeout timeout) {
+  if (core::is_self(to)) return Delivery::kFull;  // it cannot make room while it waits for some
   constexpr std::size_t bytes = kSignalBytes<Offer<M>>;
   const core::Admission admission = core::prepare_unbounded(to, bytes, core::block_class(bytes));
   if (admission.signal == nullptr) return admission.why;
@@ -125,9 +128,14 @@ template <class M>
   return frame.error == AskError::kTimedOut ? Delivery::kFull : core::delivery_of(frame.error);
 }
 
+/// What a port has that stands for nobody: its messages are refused, and named.
+template <class M>
+inline constexpr SignalOps kNobody = {nullptr, &destroy<M>, type_name<M>()};
+
 }  // namespace handler
 
-/// Where messages of type M can be sent, whatever the class of the actor behind it.
+/// Where messages of type M can be sent, whatever the class of the actor behind it. A
+/// default-constructed one stands for nobody: what is sent to it is refused, with kGone.
 template <class M>
 class Port {
  public:
@@ -149,11 +157,12 @@ class Port {
 
  private:
   Pid pid_;
-  const SignalOps* ops_ = nullptr;
+  const SignalOps* ops_ = &handler::kNobody<M>;
 };
 
 /// The address of an actor of class A: a small value, to be copied, kept and sent at will. Messages
-/// that A has no `receive` for are refused at compile time.
+/// that A has no `receive` for are refused at compile time. A default-constructed one stands for
+/// nobody: what is sent to it is refused, with kGone.
 template <class A>
 class Address {
  public:
@@ -192,8 +201,9 @@ class Address {
   }
 
   /// For bounded mailboxes: sends, and when the mailbox is full waits, in order with those who wait
-  /// already, until the receiver takes the message. kFull when `timeout` has passed before. On any
-  /// other outcome than kQueued the message is left as it was. In an actor only the actor waits.
+  /// already, until the receiver takes the message. kFull when `timeout` has passed before, and at
+  /// once in the receiver itself. On any other outcome than kQueued the message is left as it was.
+  /// In an actor only the actor waits.
   template <class M>
   [[nodiscard]] Delivery send_or_wait(M& message, Timeout timeout = kForever) const {
     check<M>();
@@ -208,11 +218,12 @@ class Address {
 
   /// Sends a message and waits for the reply: what the handler returns, or gives to its Reply. In
   /// an actor only the actor waits, its core runs others meanwhile; a thread outside is blocked.
-  /// Fails at once when no reply can come.
+  /// Fails at once when no reply can come; an actor's ask to itself does, with nothing sent.
   template <class M>
   [[nodiscard]] auto ask(M message, Timeout timeout = kDefaultAskTimeout) const {
     check<M>();
     if constexpr (handler::kAccepted<A, M>) {
+      check_reply<handler::Answer<A, M>>();
       return handler::ask<handler::Answer<A, M>>(pid_, message, &handler::kAsk<A, M>, timeout);
     }
   }

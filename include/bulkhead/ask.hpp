@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bulkhead/duration.hpp"
+#include "bulkhead/message.hpp"
 #include "bulkhead/signal.hpp"
 #include "bulkhead/wait.hpp"
 
@@ -23,6 +24,7 @@ enum class AskError : std::uint8_t {
   kFull,      ///< its mailbox is bounded and full
   kStopped,   ///< its runtime is not running
   kNoMemory,  ///< no memory for the message
+  kSelf,      ///< it asked itself, which would wait for ever; nothing was sent
 };
 
 [[nodiscard]] std::string_view to_string(AskError error) noexcept;
@@ -62,6 +64,8 @@ void fail_ask(const ReplyTo& to, AskError error) noexcept;
 void fail_claimed(const ReplyTo& to, AskError error) noexcept;
 /// A Reply was let go unused: fails the ask with kDied or kNoReply.
 void abandon_ask(const ReplyTo& to) noexcept;
+/// Is the calling code running in this actor?
+[[nodiscard]] bool is_self(Pid pid) noexcept;
 /// Counts a reply that came too late.
 void count_late_reply(std::string_view type) noexcept;
 
@@ -116,6 +120,7 @@ class Reply {
   /// Answers with what `make()` returns; all that it leaves is gone before the asker goes on.
   template <class Make>
   bool answer_with(Make&& make) {
+    check_reply<R>();
     // Part by part: a copy of the whole would wait for stores that have just been made.
     const core::ReplyTo to{to_.asker, to_.epoch, to_.frame};
     to_.asker = nullptr;

@@ -1,6 +1,8 @@
 /// How a message finds its handler: the typed shell between an actor's class and its signals.
 #pragma once
 
+#include <concepts>
+#include <limits>
 #include <type_traits>
 #include <utility>
 
@@ -22,6 +24,44 @@ template <class A, class M>
 concept Returns = requires(A& actor, M&& message) {
   actor.receive(std::move(message));
 };
+
+// --- numbers: a handler for another type must be able to hold every value ---
+
+template <class M, class N>
+concept Holds = requires(M number) {
+  N{number};
+}
+|| (std::is_integral_v<M> && std::is_floating_point_v<N> &&
+    std::numeric_limits<N>::digits >= std::numeric_limits<M>::digits);
+template <class M>
+struct Itself {
+  template <std::same_as<M> N>
+  operator N() const noexcept;  // NOLINT: only ever named
+};
+template <class M>
+struct Promoted {
+  template <std::same_as<decltype(+std::declval<M>())> N>
+  operator N() const noexcept;  // NOLINT
+};
+template <class M>
+struct Widened {
+  template <class N>
+    requires Holds<M, N>
+  operator N() const noexcept;  // NOLINT
+};
+
+/// A number that finds its handler only by becoming one of another type that cannot hold all of its
+/// values.
+template <class A, class M>
+constexpr bool is_narrowed() {
+  if constexpr (!std::is_arithmetic_v<M> || !Returns<A, M>) {
+    return false;
+  } else {
+    return !Returns<A, Itself<M>> && !Returns<A, Promoted<M>> && !Returns<A, Widened<M>>;
+  }
+}
+template <class A, class M>
+inline constexpr bool kNarrowed = is_narrowed<A, M>();
 
 /// The R of `receive(M, Reply<R>)`.
 struct AnyReply {
@@ -166,17 +206,22 @@ inline constexpr SignalOps kOffer = {&deliver_offer<A, M>, &destroy_offer<M>, ty
 
 /// Can M be sent to actors of class A?
 template <class A, class M>
-inline constexpr bool kAccepted = Sendable<M> &&
-                                  (Returns<A, M> ||
-                                   (TakesSomeReply<A, M> && requires { typename M::Answer; }));
+inline constexpr bool kAccepted =
+    Sendable<M> && !kNarrowed<A, M> &&
+    (Returns<A, M> || (TakesSomeReply<A, M> && requires { typename M::Answer; }));
 
 template <class Actor, class Message>
 constexpr void check_handled() {
   constexpr bool handled = Handles<Actor, Message>;
   static_assert(
       handled,
-      "bulkhead: this actor has no handler for this message: give the class a member function "
-      "`receive` that takes it (both are named above: Actor, Message)");
+      "bulkhead: this actor has no handler for this message: give the class a public member "
+      "function `receive` that takes it by value, const& or &&, and no two that take it equally "
+      "well (both are named above: Actor, Message)");
+  static_assert(
+      !kNarrowed<Actor, Message>,
+      "bulkhead: the handler for this message takes a number that cannot hold all of its values: "
+      "send exactly what `receive` takes (Message above)");
   constexpr bool answer_known = Returns<Actor, Message> || requires { typename Message::Answer; };
   static_assert(
       !handled || answer_known,

@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "bulkhead/ask.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
 #include "bulkhead/pid.hpp"
@@ -128,7 +129,6 @@ class JoinHandle {
 
 namespace core {
 [[noreturn]] void refuse_join(bool joinable);
-[[nodiscard]] bool is_self(Pid pid) noexcept;
 }  // namespace core
 
 template <class R>

@@ -7,7 +7,8 @@
 ///   to members, iterators, std::string_view, std::span, and other views of the standard library;
 /// - std::shared_ptr and std::weak_ptr to what is not const: both sides could write to it;
 /// - std::pmr containers: their memory comes from a resource of the sender's;
-/// - what cannot be moved, may throw when it is destroyed, or is aligned to more than 64 bytes.
+/// - what cannot be moved, may throw when it is destroyed, is aligned to more than 64 bytes, or is
+///   itself larger than 16 KiB: see kMaxMessageBytes.
 ///
 /// An aggregate is looked into member by member, an array element by element, and a template of the
 /// standard library is as good as the types it is made of: a std::map of strings to spans is
@@ -47,6 +48,10 @@ inline constexpr sendable::Inspected<T> kSendable{};
 
 /// Blocks of memory are lines of the cache: messages and actors are aligned to no more than one.
 inline constexpr std::size_t kMaxMessageAlignment = 64;
+
+/// Messages and replies are passed by value, over the stacks of sender and receiver, which are of 64
+/// KiB if nobody says otherwise. A larger type needs a kSendable of its own.
+inline constexpr std::size_t kMaxMessageBytes = 16 * 1024;
 
 namespace sendable {
 
@@ -293,6 +298,11 @@ constexpr bool find_clean() {
   }
 }
 
+template <class T>
+constexpr bool fits_on_stacks() {
+  return sizeof(T) <= kMaxMessageBytes || kSpecialised<std::remove_cv_t<T>>;
+}
+
 /// Whether a T can be a message at all, whatever it carries.
 template <class T>
 constexpr bool can_travel() {
@@ -302,7 +312,7 @@ constexpr bool can_travel() {
     return false;
   } else {
     return std::is_move_constructible_v<T> && std::is_nothrow_destructible_v<T> &&
-           alignof(T) <= kMaxMessageAlignment;
+           alignof(T) <= kMaxMessageAlignment && fits_on_stacks<T>();
   }
 }
 
@@ -460,6 +470,11 @@ constexpr void check_object() {
       "it public and noexcept");
   static_assert(alignof(M) <= kMaxMessageAlignment,
                 "bulkhead: this message cannot be sent: it is aligned to more than 64 bytes");
+  static_assert(fits_on_stacks<M>(),
+                "bulkhead: this message cannot be sent: it is larger than 16 KiB, and would be "
+                "passed over the stacks of its sender and receiver; hold it in a std::unique_ptr "
+                "or a std::vector (or, if all of them have larger stacks, specialise "
+                "bulkhead::kSendable to true)");
   if constexpr (!std::is_move_constructible_v<M> && !std::is_abstract_v<M> &&
                 std::is_nothrow_destructible_v<M>) {
     refuse_unmovable<M, M, 0, Itself{}>();
@@ -493,6 +508,25 @@ constexpr void check_sendable() {
     static_assert(sendable::kComplete<M>,
                   "bulkhead: this message cannot be sent: its type is only declared, not defined");
     if constexpr (sendable::kComplete<M>) sendable::check_object<M>();
+  }
+}
+
+namespace sendable {
+template <class Answer>
+constexpr void name_reply() {
+  static_assert(Sendable<Answer>,
+                "bulkhead: this reply cannot be sent: what a handler returns, or gives to its "
+                "Reply (Answer above), goes the way of a message; another error says what is wrong "
+                "with it as one");
+}
+}  // namespace sendable
+
+/// The same for what an ask is answered with, which travels as a message does; void will do.
+template <class Answer>
+constexpr void check_reply() {
+  if constexpr (!std::is_void_v<Answer>) {
+    sendable::name_reply<Answer>();
+    check_sendable<Answer>();
   }
 }
 

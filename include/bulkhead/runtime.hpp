@@ -46,12 +46,10 @@ class Runtime {
   /// Makes an actor from outside, on core 0 or the one that the options name. Throws SpawnError
   /// when there is no room or the runtime is not running.
   template <class A, class... Args>
-    requires(std::is_constructible_v<A, Args...>)
   Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
     return core::spawn_actor<A>(options, domain_, std::forward<Args>(args)...);
   }
   template <class A, class... Args>
-    requires(std::is_constructible_v<A, Args...>)
   Address<A> spawn(Args&&... args) {
     return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
   }
@@ -62,6 +60,15 @@ class Runtime {
   template <Body F>
   Pid spawn(F&& body) {
     return spawn_with(SpawnOptions{}, std::forward<F>(body));
+  }
+  /// Refused, with a word on what is wanted.
+  template <int = 0, class F>
+    requires(!Body<F>)
+  void spawn(F&& /*object*/) { core::refuse_object<std::decay_t<F>>(); }
+  template <int = 0, class F>
+    requires(!Body<F>)
+  void spawn_with(const SpawnOptions& /*options*/, F&& /*object*/) {
+    core::refuse_object<std::decay_t<F>>();
   }
   template <Body F>
   auto spawn_joinable_with(const SpawnOptions& options, F&& body) {

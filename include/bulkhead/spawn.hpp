@@ -70,6 +70,37 @@ Pid spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain, A
   return finish_spawn(actor, kind, options);
 }
 
+// Whether a class has a member of that name at all, public or not: it then makes the name ambiguous
+// beside another base class that has one. A union or a final class is not asked.
+struct HasStarted {
+  int started;
+};
+struct HasReceiveTimeout {
+  int receive_timeout;
+};
+template <class A, class Other>
+struct Beside : A, Other {};
+template <class A>
+concept Asked = std::is_class_v<A> && !std::is_final_v<A>;
+template <class A>
+concept NamesStarted = Asked<A> && !requires {
+  &Beside<A, HasStarted>::started;
+};
+template <class A>
+concept NamesReceiveTimeout = Asked<A> && !requires {
+  &Beside<A, HasReceiveTimeout>::receive_timeout;
+};
+
+/// A data member that happens to have the name.
+template <class A>
+concept HoldsStarted = requires(A& actor) {
+  requires std::is_object_v<std::remove_reference_t<decltype((actor.started))>>;
+};
+template <class A>
+concept HoldsReceiveTimeout = requires(A& actor) {
+  requires std::is_object_v<std::remove_reference_t<decltype((actor.receive_timeout))>>;
+};
+
 template <class A>
 constexpr ActorClass make_class() {
   ActorClass kind{};
@@ -79,17 +110,29 @@ constexpr ActorClass make_class() {
   kind.destroy = [](void* actor) { static_cast<A*>(actor)->~A(); };
   if constexpr (requires(A & actor) { actor.started(); }) {
     kind.started = [](void* actor) { static_cast<A*>(actor)->started(); };
+  } else {
+    static_assert(
+        !NamesStarted<A> || HoldsStarted<A>,
+        "bulkhead: started() of this class cannot be called: make it public, and callable "
+        "without arguments (or, if it is not the function that runs when the actor "
+        "starts, give it another name)");
   }
   if constexpr (requires(A & actor) { actor.receive_timeout(); }) {
     static_assert(
         requires(A & actor) { actor.receive(ReceiveTimeout{}); },
-        "bulkhead: an actor with receive_timeout() needs receive(bulkhead::ReceiveTimeout)");
+        "bulkhead: an actor with receive_timeout() needs a public "
+        "receive(bulkhead::ReceiveTimeout)");
     kind.receive_timeout = [](void* actor) {
       return Timeout(static_cast<A*>(actor)->receive_timeout()).nanoseconds();
     };
     kind.on_receive_timeout = [](void* actor) {
       static_cast<A*>(actor)->receive(ReceiveTimeout{});
     };
+  } else {
+    static_assert(!NamesReceiveTimeout<A> || HoldsReceiveTimeout<A>,
+                  "bulkhead: receive_timeout() of this class cannot be called: make it public, and "
+                  "callable without arguments (or, if it is not the actor's receive timeout, give "
+                  "it another name)");
   }
   return kind;
 }
@@ -132,10 +175,33 @@ constexpr void check_actor() {
                 "bulkhead: an actor's destructor must not throw");
 }
 
+template <class Actor, class... Arguments>
+constexpr void check_arguments() {
+  static_assert(!std::is_abstract_v<Actor>,
+                "bulkhead: an actor's class must not be abstract (Actor above)");
+  static_assert(std::is_abstract_v<Actor> || std::is_constructible_v<Actor, Arguments...>,
+                "bulkhead: an actor of this class cannot be constructed from these arguments "
+                "(Actor and Arguments above), or its constructor is not public");
+}
+
 template <class A, class... Args>
 Address<A> spawn_actor(const SpawnOptions& options, Domain* domain, Args&&... args) {
   check_actor<A>();
-  return Address<A>(spawn<A>(kClass<A>, options, domain, std::forward<Args>(args)...));
+  check_arguments<A, Args...>();
+  if constexpr (std::is_constructible_v<A, Args...>) {
+    return Address<A>(spawn<A>(kClass<A>, options, domain, std::forward<Args>(args)...));
+  } else {
+    return Address<A>();  // never: it has not compiled
+  }
+}
+
+/// Does not compile: an object was given where a function is wanted.
+template <class Object>
+constexpr void refuse_object() {
+  static_assert(!std::is_object_v<Object>,
+                "bulkhead: spawn was given an object that cannot be called without arguments "
+                "(Object above): spawn<A>(arguments...) makes an actor of class A, and "
+                "spawn(function) one that runs a function once");
 }
 
 template <class F>
@@ -169,12 +235,10 @@ concept Body = requires(std::decay_t<F>& body) {
 /// spawner's core. What the constructor throws, the spawner gets. Throws SpawnError when the
 /// runtime has no room for another actor.
 template <class A, class... Args>
-  requires(std::is_constructible_v<A, Args...>)
 Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
   return core::spawn_actor<A>(options, nullptr, std::forward<Args>(args)...);
 }
 template <class A, class... Args>
-  requires(std::is_constructible_v<A, Args...>)
 Address<A> spawn(Args&&... args) {
   return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
 }
@@ -188,6 +252,15 @@ Pid spawn_with(const SpawnOptions& options, F&& body) {
 template <Body F>
 Pid spawn(F&& body) {
   return spawn_with(SpawnOptions{}, std::forward<F>(body));
+}
+/// Refused, with a word on what is wanted.
+template <int = 0, class F>
+  requires(!Body<F>)
+void spawn(F&& /*object*/) { core::refuse_object<std::decay_t<F>>(); }
+template <int = 0, class F>
+  requires(!Body<F>)
+void spawn_with(const SpawnOptions& /*options*/, F&& /*object*/) {
+  core::refuse_object<std::decay_t<F>>();
 }
 
 /// The same, to be joined: see JoinHandle.

@@ -5,23 +5,32 @@
 #pragma once
 
 #include <cstddef>
+#include <string_view>
 
 #include "bulkhead/address.hpp"
 #include "bulkhead/duration.hpp"
+#include "bulkhead/type_name.hpp"
+
+namespace bulkhead::core {
+/// The running actor's. Throw std::logic_error when it is not this object, or not of this class.
+[[nodiscard]] Pid own_pid(const void* self);
+[[nodiscard]] Pid own_pid(std::string_view actor_class);
+}  // namespace bulkhead::core
 
 namespace bulkhead::this_actor {
 
 [[nodiscard]] Pid pid();
 
-/// Its own address. The caller answers for the class.
+/// Its own address, for its class A. Throws std::logic_error when it is of another class.
 template <class A>
 [[nodiscard]] Address<A> address() {
-  return Address<A>(pid());
+  return Address<A>(core::own_pid(type_name<A>()));
 }
-/// For use in members: `this_actor::address(this)`.
+/// For use in members: `this_actor::address(this)`. Throws std::logic_error when `self` is not the
+/// actor that runs: in its constructor, which runs in its spawner, and in other objects.
 template <class A>
-[[nodiscard]] Address<A> address(const A* /*self*/) {
-  return Address<A>(pid());
+[[nodiscard]] Address<A> address(const A* self) {
+  return Address<A>(core::own_pid(static_cast<const void*>(self)));
 }
 
 /// Who spawned it; none when a thread outside did.

@@ -11,6 +11,11 @@ namespace bulkhead {
 
 namespace core {
 
+bool is_self(Pid pid) noexcept {
+  const Core* core = Core::current();
+  return core != nullptr && core->running != nullptr && pid_of(*core->running) == pid;
+}
+
 void decide_unanswered(AskFrame& frame) noexcept {
   frame.outcome = AskFrame::Outcome::kFailed;
   if (Wait::ending()) frame.error = AskError::kStopped;
@@ -75,6 +80,7 @@ Delivery delivery_of(AskError error) noexcept {
     case AskError::kDied:
     case AskError::kNoReply:
     case AskError::kTimedOut:
+    case AskError::kSelf:
       break;
   }
   return Delivery::kGone;
@@ -138,6 +144,8 @@ std::string_view to_string(AskError error) noexcept {
       return "the runtime is not running";
     case AskError::kNoMemory:
       return "no memory";
+    case AskError::kSelf:
+      return "the actor asked itself";
   }
   return "unknown";
 }

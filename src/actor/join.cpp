@@ -77,11 +77,6 @@ bool Joint::announce(const Waiter& waiter) noexcept {
   return lives;
 }
 
-bool is_self(Pid pid) noexcept {
-  const Core* core = Core::current();
-  return core != nullptr && core->running != nullptr && pid_of(*core->running) == pid;
-}
-
 void refuse_join(bool joinable) {
   throw std::logic_error(joinable ? "bulkhead: an actor cannot join itself"
                                   : "bulkhead: join: the handle stands for no actor, or the actor "

@@ -1,6 +1,8 @@
 #include "bulkhead/this_actor.hpp"
 
 #include <stdexcept>
+#include <string>
+#include <string_view>
 
 #include "core/core.hpp"
 #include "core/domain.hpp"
@@ -24,6 +26,14 @@ bool must_not_wait() noexcept {
   return core != nullptr && !core->may_wait();
 }
 
+[[noreturn]] void refuse_address(const core::Slot& running, const std::string& what) {
+  throw std::logic_error("bulkhead: this_actor::address was " + what +
+                         ", but the actor that runs is " + to_string(core::pid_of(running)) + " (" +
+                         std::string(running.kind->name) +
+                         "). In a constructor its spawner still runs: do in started() what needs "
+                         "the new actor's address");
+}
+
 Signal* deliver_stop(void* /*actor*/, Signal* signal) {
   core::Core::current()->running->set(core::Slot::kStopAsked);
   return signal;
@@ -34,6 +44,23 @@ void destroy_stop(Signal* /*signal*/, DropCause /*cause*/) {}
 constexpr SignalOps kStop = {&deliver_stop, &destroy_stop, "stop"};
 
 }  // namespace
+
+namespace core {
+
+Pid own_pid(const void* self) {
+  const Slot& running = bulkhead::self("this_actor::address");
+  if (running.state != self) refuse_address(running, "given another object");
+  return pid_of(running);
+}
+
+Pid own_pid(std::string_view actor_class) {
+  const Slot& running = bulkhead::self("this_actor::address");
+  if (running.kind->name != actor_class)
+    refuse_address(running, "asked for one of class " + std::string(actor_class));
+  return pid_of(running);
+}
+
+}  // namespace core
 
 namespace this_actor {
 

@@ -44,6 +44,54 @@ class Reader {
   int receive(int value) const noexcept { return value; }
 };
 
+// Numbers that reach a handler of another type, which holds them all.
+class Numbers {
+ public:
+  void receive(int) {}
+  void receive(long) {}
+  void receive(double) {}
+};
+struct Wide {
+  explicit Wide(bool begun) : started(begun) {}
+  void receive(long number) { number_ = number; }
+  bool started;  // data members may have any name
+  long number_ = 0;
+};
+struct Real {
+  void receive(double) {}
+};
+struct Wrapped {
+  Wrapped(int value) : number(value) {}  // NOLINT: converts
+  int number;
+};
+struct Convert {
+  void receive(Wrapped) {}
+};
+struct Any {
+  template <class T>
+  void receive(T) {}
+};
+struct Final final {
+  void started() {}
+  void receive(int) {}
+};
+
+void use_numbers(bulkhead::Runtime& runtime) {
+  const auto numbers = runtime.spawn<Numbers>();
+  numbers.send(short{1});
+  numbers.send('c');
+  numbers.send(true);
+  numbers.send(1.0F);
+  const auto wide = runtime.spawn<Wide>(true);
+  wide.send(1);
+  wide.send(short{1});
+  wide.send(1L);
+  runtime.spawn<Real>().send(1);
+  runtime.spawn<Convert>().send(1);
+  runtime.spawn<Any>().send(1);
+  runtime.spawn<Final>().send(1);
+}
+
 void use(bulkhead::Runtime& runtime) {
   const bulkhead::Address<Actor> actor = runtime.spawn<Actor>();
   bulkhead::SpawnOptions options;

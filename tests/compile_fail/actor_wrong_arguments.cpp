@@ -1,4 +1,5 @@
-// expect: no matching (member )?function for call to .*spawn
+// expect: static assertion failed.*bulkhead: an actor of this class cannot be constructed from these
+// expect: Actor = Actor; Arguments = \{const char ?\(&\)\s?\[5\]\}
 #include <bulkhead/bulkhead.hpp>
 
 struct Actor {

@@ -31,6 +31,16 @@ struct Sized {
   }
 };
 
+}  // namespace
+
+// The actors here that get them have stacks to match.
+template <>
+inline constexpr bool bulkhead::kSendable<Sized<65'536>> = true;
+template <>
+inline constexpr bool bulkhead::kSendable<Sized<1 << 20>> = true;
+
+namespace {
+
 template <std::size_t Alignment>
 struct alignas(Alignment) Aligned {
   std::uint64_t value = 0;

@@ -1,0 +1,9 @@
+// expect: static assertion failed.*bulkhead: spawn was given an object that cannot be called
+// expect: Object = Actor
+#include <bulkhead/bulkhead.hpp>
+
+struct Actor {
+  void receive(int) {}
+};
+
+void make(bulkhead::Runtime& runtime) { runtime.spawn(Actor{}); }

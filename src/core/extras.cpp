@@ -131,6 +131,7 @@ void give_record(Slot& owner, Core& core, SendTimer& timer) noexcept {
 }  // namespace
 
 void give_free_timers(Core& core) noexcept {
+  if (core.free_timers == nullptr) return;  // there may be no slab, and no room to make it
   TimerSlab::process().give(core.free_timers);
   core.free_timers = nullptr;
 }

@@ -27,6 +27,8 @@ class Joint {
 
   struct State;
 
+  /// The actor: does somebody still want to know how it ends?
+  [[nodiscard]] bool is_awaited() const noexcept;
   /// The actor, once: it is ending. Gives up its share, and with it, if nobody will join it, what
   /// its body returned.
   [[nodiscard]] State* let_go(const Exit& exit) noexcept;

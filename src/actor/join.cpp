@@ -32,6 +32,10 @@ Joint::~Joint() {
 
 const Exit& Joint::exit() const noexcept { return state_->exit; }
 
+bool Joint::is_awaited() const noexcept {
+  return state_->owners.load(std::memory_order_relaxed) > 1;
+}
+
 void Joint::release() noexcept {
   if (state_->owners.fetch_sub(1, std::memory_order_acq_rel) == 1)
     delete this;  // [pair joint.owners]

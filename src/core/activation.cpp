@@ -335,6 +335,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
   kind.destroy(slot.state);
+  const bool awaited = joint != nullptr && joint->is_awaited();
   Joint::State* joined = joint != nullptr ? joint->let_go(exit) : nullptr;
   Core* core = current();
   core->release_block(slot.state, slot.state_pool, slot.state_class);
@@ -353,7 +354,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   slot.flags = 0;
   if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
   Domain& domain = *core->domain.load(std::memory_order_relaxed);
-  domain.announce_death(Death{pid, kind.name, exit});
+  domain.announce_death(Death{pid, kind.name, exit}, awaited);
   exit = Exit();                         // the destructor of its exception may send
   if (next != 0) core->give_slot(slot);  // a spent slot is never used again
   if (core->solo) domain.solo_is_vacant(*core);

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <exception>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "base/check.hpp"
 #include "core/faults.hpp"
@@ -22,6 +24,8 @@ RealSync::atomic<Core*> core_table[kMaxCores];
 
 // Messages that threads outside sent to nobody that any domain knows.
 RealSync::atomic<std::uint64_t> strays{0};
+
+constexpr machine::Nanoseconds kFailuresToldEvery = 1'000'000'000;
 
 struct Registry {
   sync::Mutex lock;
@@ -165,6 +169,8 @@ void Domain::start() {
   reported_.store(false);
   one_more_runs();
   if (config_.report_faults) report_faults();
+  failures_quiet_until_.store(0);
+  failures_untold_.store(0);
   phase_.store(Phase::kRunning, std::memory_order_release);
   try {
     for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i], i);
@@ -379,16 +385,66 @@ void Domain::tell_watchers() noexcept {
 
 // --- what is told --------------------------------------------------------------------------------
 
-void Domain::announce_death(const Death& death) noexcept {
-  if (!config_.on_death) return;
+namespace {
+
+// Is the calling thread in one of the hooks? It does not switch stacks there.
+constinit thread_local bool in_hook = false;
+
+// Hooks are the user's, but here nobody could catch what they throw.
+template <class Hook, class Told>
+void call_hook(const char* name, const Hook& hook, const Told& told) noexcept {
   const InTheMiddle here;
-  config_.on_death(death);
+  const bool outer = std::exchange(in_hook, true);
+  try {
+    hook(told);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bulkhead: %s threw, which it must not: %s\n", name, error.what());
+    std::terminate();
+  } catch (...) {
+    std::fprintf(stderr, "bulkhead: %s threw, which it must not\n", name);
+    std::terminate();
+  }
+  in_hook = outer;
 }
 
+}  // namespace
+
+void Domain::announce_death(const Death& death, bool joined) noexcept {
+  if (config_.on_death) {
+    call_hook("Config::on_death", config_.on_death, death);
+  } else if (death.exit.kind() == Exit::Kind::kPanic && !joined) {
+    report_failure(death);
+  }
+}
+
+// What is dropped by a hook is not told to it: its own messages could drop others for ever.
 void Domain::dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept {
-  if (!config_.on_dead_letter) return;
-  const InTheMiddle here;
-  config_.on_dead_letter(DeadLetter{receiver, message, cause});
+  if (!config_.on_dead_letter || in_hook) return;
+  call_hook("Config::on_dead_letter", config_.on_dead_letter, DeadLetter{receiver, message, cause});
+}
+
+// At most one line a second.
+void Domain::report_failure(const Death& death) noexcept {
+  const machine::Nanoseconds time = machine::now();
+  machine::Nanoseconds quiet_until = failures_quiet_until_.load(std::memory_order_relaxed);
+  if (time < quiet_until ||
+      !failures_quiet_until_.compare_exchange_strong(quiet_until, time + kFailuresToldEvery,
+                                                     std::memory_order_relaxed)) {
+    failures_untold_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint64_t untold = failures_untold_.exchange(0, std::memory_order_relaxed);
+  try {
+    const std::string others =
+        untold == 0 ? "" : " (and " + std::to_string(untold) + " others before)";
+    std::fprintf(stderr,
+                 "bulkhead: actor %s (%.*s)%s failed: %s. Set Config::on_death to be told of each "
+                 "failure, and to silence this.\n",
+                 to_string(death.actor).c_str(), static_cast<int>(death.actor_type.size()),
+                 death.actor_type.data(), others.c_str(), to_string(death.exit).c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("bulkhead: an actor failed, and there is no memory to say how\n", stderr);
+  }
 }
 
 void Domain::report_stopped_send(std::string_view message) noexcept {

@@ -84,7 +84,8 @@ class Domain {
   OutsideCounts outside;
   std::uint8_t stack_class = 0;
 
-  void announce_death(const Death& death) noexcept;
+  /// Tells the hook; without one, the user: unless somebody joins the actor.
+  void announce_death(const Death& death, bool joined) noexcept;
   void dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept;
   /// Counts and tells a message that a thread outside could not send.
   void refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept;
@@ -150,6 +151,7 @@ class Domain {
   Domain() = default;
 
   void report_stopped_send(std::string_view message) noexcept;
+  void report_failure(const Death& death) noexcept;
   template <class Seen>
   [[nodiscard]] bool watch(machine::Nanoseconds timeout, Seen seen);
   void tell_watchers() noexcept;
@@ -180,6 +182,8 @@ class Domain {
   RealSync::atomic<std::uint32_t> watchers_{0};
   RealSync::atomic<std::size_t> granted_{0};
   RealSync::atomic<bool> reported_{false};
+  RealSync::atomic<machine::Nanoseconds> failures_quiet_until_{0};
+  RealSync::atomic<std::uint64_t> failures_untold_{0};
   RealSync::atomic<std::uint32_t> reclaim_{0};
   RealSync::atomic<std::uint32_t> bell_{0};
   sync::Mutex slots_lock_;

@@ -68,7 +68,9 @@ struct Death {
 
 /// What the dead-letter hook of a runtime is told. Valid during the call only.
 struct DeadLetter {
-  Pid receiver;  ///< none when it never was an actor
+  /// None when it never was an actor. Of a late reply: the actor that replied, since it went to one
+  /// certain wait of the asker's, which is over; none when a thread outside did.
+  Pid receiver;
   std::string_view message_type;
   DropCause cause;
 };

@@ -17,7 +17,8 @@ namespace bulkhead {
 /// Actors use the free functions spawn, spawn_with and those of this_actor.
 class Runtime {
  public:
-  /// Checks the settings and the environment (BULKHEAD_CORES). Throws ConfigError.
+  /// Checks the settings and the environment (BULKHEAD_CORES, BULKHEAD_STACK_TRACE). Throws
+  /// ConfigError; std::bad_alloc, whose text says more, when there is no address space.
   explicit Runtime(const Config& config = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -29,8 +30,8 @@ class Runtime {
   void start();
   /// Waits until every message sent has been handled, then ends all actors, blocked ones by
   /// unwinding their handlers, and stops the threads. When messages are still being handled after
-  /// `patience`, it names the actors that are at it on stderr, and ends them. Without effect when
-  /// not running.
+  /// `patience`, it names the actors that are at it on stderr, and ends them. That can take longer:
+  /// a handler that neither returns nor blocks is waited for. Without effect when not running.
   void shutdown(Timeout patience = std::chrono::seconds(10));
   [[nodiscard]] bool running() const noexcept;
 

@@ -10,8 +10,9 @@
 namespace bulkhead {
 
 /// A snapshot. Each figure is exact for what had happened when it was read; figures of a running
-/// program are read one after the other. When the runtime is idle,
-/// sent == handled + the dropped that had been sent.
+/// program are read one after the other. Replies are no messages here, but one that came too late
+/// is among the dropped. So when the runtime is idle,
+///     sent == handled + (the sum of dropped) - refused - dropped_for(DropCause::kLateReply).
 struct Stats {
   std::size_t cores = 0;
   std::uint64_t actors_started = 0;

@@ -50,7 +50,8 @@ void count_late_reply(std::string_view type) noexcept {
     return;
   }
   core->counts.dropped[static_cast<std::size_t>(DropCause::kLateReply)].raise();
-  core->domain.load(std::memory_order_relaxed)->dead_letter(Pid(), type, DropCause::kLateReply);
+  const Pid from = core->running != nullptr ? pid_of(*core->running) : Pid();
+  core->domain.load(std::memory_order_relaxed)->dead_letter(from, type, DropCause::kLateReply);
 }
 
 AskError ask_error(Delivery why) noexcept {

@@ -19,7 +19,7 @@ constexpr std::size_t kMostCores = 256;
 
 std::size_t cores_from_environment() {
   const char* text = std::getenv("BULKHEAD_CORES");
-  if (text == nullptr) return 0;
+  if (text == nullptr || *text == '\0') return 0;
   const std::string_view given(text);
   std::size_t cores = 0;
   const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), cores);
@@ -54,6 +54,16 @@ void check(const Config& config) {
   }
 }
 
+// Read when a panic ends the process, where it is too late to refuse it.
+void check_stack_trace_setting() {
+  const char* text = std::getenv("BULKHEAD_STACK_TRACE");
+  const std::string_view given(text != nullptr ? text : "");
+  if (!given.empty() && given != "0" && given != "1") {
+    throw ConfigError("bulkhead: the environment's BULKHEAD_STACK_TRACE is \"" +
+                      std::string(given) + "\"; it must be 0 or 1");
+  }
+}
+
 void refuse_in_actor(const char* function) {
   if (core::Core::current() != nullptr) {
     throw std::logic_error(std::string("bulkhead: ") + function +
@@ -65,6 +75,7 @@ void refuse_in_actor(const char* function) {
 
 Runtime::Runtime(const Config& config) : domain_(nullptr) {
   check(config);
+  check_stack_trace_setting();
   const std::size_t cores = wanted_cores(config);
   core::Slab::process();
   domain_ = &core::Domain::take(config, cores);

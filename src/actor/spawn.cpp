@@ -133,14 +133,17 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
   if (domain == nullptr) {
     if (core == nullptr || core->running == nullptr) {
       throw SpawnError(
-          "bulkhead: spawn was called outside any actor: use Runtime::spawn, which says where");
+          "bulkhead: spawn was called outside any actor (a hook of Config is outside, too): use "
+          "Runtime::spawn, which says where");
     }
     domain = core->domain.load(std::memory_order_relaxed);
   }
   check(options, *domain);
   if (is_outside(core, *domain)) {
     if (!domain->gate.enter()) {
-      throw SpawnError("bulkhead: no actor can be made: the runtime is not running");
+      throw SpawnError(
+          "bulkhead: no actor can be made: the runtime is not running; call Runtime::start() "
+          "first");
     }
   } else if (domain->ending()) {
     throw SpawnError("bulkhead: no actor can be made: the runtime is shutting down");

@@ -196,8 +196,8 @@ class alignas(64) Core {
   // --- owner's data ------------------------------------------------------------------------------
 
   alignas(64) std::uint16_t index = 0;
-  bool solo = false;  // has one actor, which has the thread to itself
-  Slot* running = nullptr;
+  bool solo = false;                // has one actor, which has the thread to itself
+  Shown<Slot*> running = nullptr;   // no other thread follows it, but to name it
   machine::Stack* stack = nullptr;  // that the loop runs on
   machine::ExceptionState* exceptions = nullptr;
   ReadyQueue ready;

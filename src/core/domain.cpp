@@ -218,6 +218,7 @@ void Domain::stop(Left left) {
   left_ = left;
   phase_.store(Phase::kEnding, std::memory_order_seq_cst);
   watchers_.fetch_add(1, std::memory_order_seq_cst);
+  if (left == Left::kBusy) report_who_runs();
   {
     sync::UniqueGuard guard(lock_);
     wake_all();
@@ -240,17 +241,42 @@ void Domain::stop(Left left) {
   one_less_runs();
 }
 
+// The actor that runs on a core, seen from outside: by the time that it is named it may have
+// stopped running, and while it is being destroyed its pid is that of its slot's next one.
+std::string Domain::runs_on(const Core& core) {
+  const Slot* slot = core.running;
+  if (slot == nullptr) return "";
+  const ActorClass* kind = slot->kind;
+  const Pid pid(Slab::index_of(*slot), slot->generation.load(std::memory_order_relaxed));
+  return to_string(pid) + (kind != nullptr ? " (" + std::string(kind->name) + ")" : "");
+}
+
+// Cores come to their other actors, and name them, when that handler has returned.
+void Domain::report_who_runs() const noexcept try {
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    const std::string actor = runs_on(*cores_[i]);
+    if (actor.empty()) continue;
+    std::fprintf(stderr,
+                 "bulkhead: shutdown: actor %s is still in a handler; shutdown waits until that "
+                 "returns or blocks\n",
+                 actor.c_str());
+  }
+} catch (const std::bad_alloc&) {
+}
+
 // A handler that neither returns nor blocks cannot be ended.
-void Domain::report_who_holds_up() const noexcept {
+void Domain::report_who_holds_up() const noexcept try {
   for (std::size_t i = 0; i < all_cores(); ++i) {
     const Core& core = *cores_[i];
     if (core.arrivals.asleep()) continue;
+    const std::string actor = runs_on(core);
     std::fprintf(
         stderr,
         "bulkhead: shutdown waits for core %zu: a handler there neither returns nor blocks (it "
-        "loops, or is in a system call)\n",
-        i);
+        "loops, or is in a system call)%s%s\n",
+        i, actor.empty() ? "" : ": actor ", actor.c_str());
   }
+} catch (const std::bad_alloc&) {
 }
 
 // With lock_ held, which a core that has just been added takes before its loop: it is woken, or

@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -158,6 +159,8 @@ class Domain {
   [[nodiscard]] bool quiescent(Countdowns countdowns) const noexcept;
   [[nodiscard]] bool all_ended() const noexcept;
   void run_core(Core& core, std::size_t place);
+  [[nodiscard]] static std::string runs_on(const Core& core);
+  void report_who_runs() const noexcept;
   void report_who_holds_up() const noexcept;
   void wake_all() noexcept;
   void sweep() noexcept;

@@ -52,6 +52,27 @@ inline constexpr std::uint16_t kNoCore = 0xffff;
 inline constexpr std::uint16_t kGuestHome = 0xfffe;
 inline constexpr std::uint16_t kHeapPool = 0xffff;
 
+/// What its owner writes, and reads as if it were plain; others may look at it, and see some value
+/// that it had. Costs nothing.
+template <class T>
+class Shown {
+ public:
+  Shown(T value = T()) noexcept : value_(value) {}  // NOLINT: it is used as a T
+  Shown(const Shown& other) noexcept : Shown(static_cast<T>(other)) {}
+  Shown& operator=(const Shown& other) noexcept { return *this = static_cast<T>(other); }
+  Shown& operator=(T value) noexcept {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  operator T() const noexcept {  // NOLINT
+    return value_.load(std::memory_order_relaxed);
+  }
+  T operator->() const noexcept { return *this; }
+
+ private:
+  RealSync::atomic<T> value_;
+};
+
 /// Where an actor is in its turn. Owner.
 ///
 /// | state   | meaning                                  | next                                |
@@ -83,7 +104,7 @@ struct alignas(64) Slot {
   Signal* oldest;  // the queue
   Signal* newest;
   void* state;
-  const ActorClass* kind;
+  Shown<const ActorClass*> kind;
   machine::Stack* stack;  // while parked
   Extras* extras;
   Pid parent;

@@ -1,17 +1,32 @@
 #include "machine/pages.hpp"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <new>
 
 namespace bulkhead::machine {
+
+NoAddressSpace::NoAddressSpace(std::size_t bytes) noexcept {
+  rlimit limit{};
+  getrlimit(RLIMIT_AS, &limit);
+  const unsigned long mib = bytes >> 20;
+  if (limit.rlim_cur == RLIM_INFINITY) {
+    std::snprintf(text_, sizeof text_, "bulkhead: cannot reserve %lu MiB of address space", mib);
+  } else {
+    std::snprintf(text_, sizeof text_,
+                  "bulkhead: cannot reserve %lu MiB of address space: ulimit -v is %llu KiB", mib,
+                  static_cast<unsigned long long>(limit.rlim_cur >> 10));
+  }
+}
 
 void* reserve_aligned(std::size_t bytes, std::size_t alignment) {
   const std::size_t total = bytes + alignment;
   void* memory =
       mmap(nullptr, total, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) throw std::bad_alloc();
+  if (memory == MAP_FAILED) throw NoAddressSpace(total);
   auto* begin = static_cast<std::byte*>(memory);
   const std::size_t skipped = -reinterpret_cast<std::uintptr_t>(begin) & (alignment - 1);
   if (skipped > 0) munmap(begin, skipped);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstddef>
+#include <new>
 
 namespace bulkhead::machine {
 
@@ -29,8 +30,18 @@ class NodePolicy {
   static const NodePolicy& machine();
 };
 
+/// Says how much was wanted, and what the limit is.
+class NoAddressSpace : public std::bad_alloc {
+ public:
+  explicit NoAddressSpace(std::size_t bytes) noexcept;
+  [[nodiscard]] const char* what() const noexcept override { return text_; }
+
+ private:
+  char text_[128];
+};
+
 /// Reserves address space without memory, aligned to `alignment` (a power of two, at least a page).
-/// Throws std::bad_alloc.
+/// Throws NoAddressSpace.
 [[nodiscard]] void* reserve_aligned(std::size_t bytes, std::size_t alignment);
 /// Makes reserved pages usable; they read as zero. Throws std::bad_alloc.
 void commit(void* begin, std::size_t bytes);

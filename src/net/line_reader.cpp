@@ -58,7 +58,11 @@ Result<void> LineReader::fill(Timeout timeout) {
     return std::unexpected(std::move(error));
   }
   if (*count == 0) {
-    return std::unexpected(failure("read from", stream_.peer(), EPIPE, buffered()));
+    // Nothing has gone wrong in the system, so there is no errno.
+    Error error = failure("read from", stream_.peer(), EPIPE, buffered());
+    error.code = 0;
+    error.text.resize(error.text.rfind(" ("));
+    return std::unexpected(std::move(error));
   }
   filled_ += *count;
   return {};

@@ -107,6 +107,7 @@ Result<std::vector<Endpoint>> lookup(std::string_view host, std::uint16_t port, 
 }
 
 Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Timeout timeout) {
+  require_actor("net::Stream::connect");
   Remaining remaining(timeout);
   const auto endpoints = lookup(host, port, remaining.now());
   if (!endpoints) return std::unexpected(endpoints.error());

@@ -72,16 +72,30 @@ TEST(BadConfig, stack_size) {
 }
 
 TEST(BadConfig, the_number_of_cores_in_the_environment) {
-  for (const char* const text : {"", " ", "0", "257", "-1", "+2", "4x", "x4", " 4", "4 ", "1.5",
-                                 "0x4", "99999999999999999999999", "four"}) {
+  for (const char* const text : {" ", "0", "257", "-1", "+2", "4x", "x4", " 4", "4 ", "1.5", "0x4",
+                                 "99999999999999999999999", "four"}) {
     ASSERT_EQ(setenv("BULKHEAD_CORES", text, 1), 0);
     expect_words(error_of_config([](Config&) {}), {"BULKHEAD_CORES", text, "1 to 256"});
     EXPECT_EQ(error_of_config([](Config& config) { config.cores = 2; }), "accepted")
         << "it does not matter when the program says how many";
   }
-  setenv("BULKHEAD_CORES", "256", 1);
-  EXPECT_EQ(error_of_config([](Config&) {}), "accepted");
+  for (const char* const text : {"256", ""}) {  // an empty one is as good as none
+    setenv("BULKHEAD_CORES", text, 1);
+    EXPECT_EQ(error_of_config([](Config&) {}), "accepted");
+  }
   unsetenv("BULKHEAD_CORES");
+}
+
+TEST(BadConfig, the_stack_trace_in_the_environment) {
+  for (const char* const text : {"no", "false", "2", " ", "01"}) {
+    ASSERT_EQ(setenv("BULKHEAD_STACK_TRACE", text, 1), 0);
+    expect_words(error_of_config([](Config&) {}), {"BULKHEAD_STACK_TRACE", text, "0 or 1"});
+  }
+  for (const char* const text : {"0", "1", ""}) {
+    setenv("BULKHEAD_STACK_TRACE", text, 1);
+    EXPECT_EQ(error_of_config([](Config&) {}), "accepted");
+  }
+  unsetenv("BULKHEAD_STACK_TRACE");
 }
 
 TEST(BadConfig, is_an_invalid_argument) {
@@ -232,10 +246,10 @@ TEST(Words, for_every_outcome_are_different) {
   }
   EXPECT_EQ(words.size(), bulkhead::kDropCauses);
   words.clear();
-  for (int i = 0; i <= static_cast<int>(bulkhead::AskError::kNoMemory); ++i) {
+  for (int i = 0; i <= static_cast<int>(bulkhead::AskError::kSelf); ++i) {
     words.insert(std::string(to_string(static_cast<bulkhead::AskError>(i))));
   }
-  EXPECT_EQ(words.size(), static_cast<std::size_t>(bulkhead::AskError::kNoMemory) + 1);
+  EXPECT_EQ(words.size(), static_cast<std::size_t>(bulkhead::AskError::kSelf) + 1);
   words.clear();
   for (int i = 0; i <= static_cast<int>(bulkhead::Delivery::kNoMemory); ++i) {
     words.insert(std::string(to_string(static_cast<bulkhead::Delivery>(i))));

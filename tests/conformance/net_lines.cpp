@@ -49,6 +49,8 @@ TEST_P(NetLines, lines_come_out_as_they_were_sent_however_the_bytes_arrive) {
     const auto error = error_of(reader.read_line(kDeadline));
     EXPECT_EQ(error.kind, ErrorKind::kClosedByPeer);
     EXPECT_EQ(error.done, 8u);  // of a line without an end
+    EXPECT_EQ(error.code, 0) << "the end of a stream is no error of the system";
+    EXPECT_EQ(error.text.find("EPIPE"), error.text.npos) << error.text;
   });
   const std::string sent =
       "one\ntwo\r\n\n\r\nwith \r inside\n" + std::string(99, 'x') + "\nthe rest";

@@ -77,7 +77,7 @@ struct Front {
   long number = 1;
 };
 struct Back {
-  virtual ~Back() = default;
+  long other = 2;
   void ask_back(Seen& seen) {
     expect_refused(seen, [this] { return this_actor::address(this); });
   }

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <new>
 #include <string>
 #include <system_error>
@@ -48,17 +49,21 @@ void use_a_runtime() {
   }
 }
 
+void limit_to(std::size_t mib) {
+  const rlimit limit{mib * kMib, mib * kMib};
+  setrlimit(RLIMIT_AS, &limit);
+}
+
 support::Ended with_limit(std::size_t mib) {
   return support::run_in_child([mib] {
-    rlimit limit{mib * kMib, mib * kMib};
-    setrlimit(RLIMIT_AS, &limit);
+    limit_to(mib);
     use_a_runtime();
   });
 }
 
 TEST(LittleAddressSpace, is_enough_or_is_told) {
   if constexpr (kSanitized) return;
-  for (const std::size_t mib : {500, 1000, 2000, 3000, 3200, 3400, 3600, 4000, 5000, 6000, 7000}) {
+  for (const std::size_t mib : {500, 1000, 2000, 3000, 4000, 5000, 6000, 7000}) {
     const auto ended = with_limit(mib);
     EXPECT_EQ(ended.signal, 0) << mib << " MiB: " << ended.errors;
     EXPECT_EQ(ended.status, 0) << mib << " MiB: " << ended.errors;
@@ -70,9 +75,15 @@ TEST(LittleAddressSpace, is_enough_or_is_told) {
 
 TEST(LittleAddressSpace, is_told_with_the_limit) {
   if constexpr (kSanitized) return;
-  const auto ended = with_limit(1000);
-  EXPECT_NE(ended.errors.find("of address space: ulimit -v is 1024000 KiB"), std::string::npos)
-      << ended.errors;
+  // In a fresh process: this one may have had a runtime, whose reservation stays.
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        limit_to(1000);
+        use_a_runtime();
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0), "bulkhead: cannot reserve .*: ulimit -v is 1024000 KiB");
 }
 
 }  // namespace

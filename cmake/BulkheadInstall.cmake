@@ -47,10 +47,8 @@ else()
   set(pc_includedir "\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}")
 endif()
 list(JOIN BULKHEAD_STACK_OPTIONS " " pc_options)
-list(JOIN BULKHEAD_CLANG_OPTIONS " " pc_clang_options)
-if(pc_clang_options)
-  string(APPEND pc_options " ${pc_clang_options}")
-endif()
+# A pkg-config file cannot ask which compiler will use it.
+list(JOIN BULKHEAD_OLD_CLANG_OPTIONS " " pc_clang_options)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/bulkhead.pc.in ${PROJECT_BINARY_DIR}/bulkhead.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/bulkhead.pc
   DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

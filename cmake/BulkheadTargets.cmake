@@ -39,11 +39,13 @@ if(BULKHEAD_WERROR)
 endif()
 
 # Clang before 19 says that it has older concepts than it has, and libstdc++ then hides
-# std::expected. Those who include our headers need this too, so it is public.
+# std::expected. Those who include our headers need this too, whatever compiler built the library:
+# so it is public, and decided for each compiler that uses it.
+set(BULKHEAD_OLD_CLANG_OPTIONS
+  -U__cpp_concepts -D__cpp_concepts=202002L -Wno-builtin-macro-redefined)
 set(BULKHEAD_CLANG_OPTIONS)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 19)
-  set(BULKHEAD_CLANG_OPTIONS
-    -U__cpp_concepts -D__cpp_concepts=202002L -Wno-builtin-macro-redefined)
+  set(BULKHEAD_CLANG_OPTIONS ${BULKHEAD_OLD_CLANG_OPTIONS})
 endif()
 
 # Functions with large frames must touch every page on the way down, or they step over the guard
@@ -63,8 +65,13 @@ endfunction()
 # bulkhead_code_generation(<library>): how the library's code, and that of its users, is compiled.
 function(bulkhead_code_generation target)
   target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-fno-plt>)
-  foreach(option IN LISTS BULKHEAD_STACK_OPTIONS BULKHEAD_CLANG_OPTIONS)
+  foreach(option IN LISTS BULKHEAD_STACK_OPTIONS)
     target_compile_options(${target} PUBLIC $<$<COMPILE_LANGUAGE:CXX>:${option}>)
+  endforeach()
+  set(old_clang
+    "$<AND:$<COMPILE_LANG_AND_ID:CXX,Clang>,$<VERSION_LESS:$<CXX_COMPILER_VERSION>,19>>")
+  foreach(option IN LISTS BULKHEAD_OLD_CLANG_OPTIONS)
+    target_compile_options(${target} PUBLIC $<${old_clang}:${option}>)
   endforeach()
 endfunction()
 

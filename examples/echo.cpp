@@ -4,7 +4,7 @@
 //
 //     echo [--port N] [--connections N] [--idle SECONDS] [--drain SECONDS] [--cores N]
 //
-// Each second it prints what it does. Ctrl-C or SIGTERM: it accepts no more, lets connections
+// Each second in which something has changed it prints what it does. Ctrl-C or SIGTERM: it accepts no more, lets connections
 // finish, closes those that do not, and exits with 0. A second signal ends it at once.
 #include <bulkhead/bulkhead.hpp>
 #include <bulkhead/net.hpp>
@@ -129,7 +129,7 @@ class Acceptor {
   Counts& counts_;
 };
 
-// One line each second.
+// One line each second, but none that is as the last one.
 class Report {
  public:
   Report(const bulkhead::Runtime& runtime, const Counts& counts)
@@ -138,13 +138,18 @@ class Report {
   void print() {
     const bulkhead::Stats stats = runtime_.stats();
     const std::uint64_t requests = counts_.requests.load();
-    std::printf(
+    char line[400];
+    std::snprintf(
+        line, sizeof line,
         "connections %llu open, %llu accepted, %llu shed | requests %llu, %llu/s | failures %llu | "
         "actors %llu | messages %llu, %llu/s\n",
         number(counts_.open.load()), number(counts_.accepted.load()), number(counts_.shed.load()),
         number(requests), number(requests - requests_), number(stats.actors_failed),
         number(stats.actors()), number(stats.handled), number(stats.handled - handled_));
-    std::fflush(stdout);
+    if (std::exchange(last_, line) != line) {
+      std::fputs(line, stdout);
+      std::fflush(stdout);
+    }
     requests_ = requests;
     handled_ = stats.handled;
   }
@@ -156,6 +161,7 @@ class Report {
   const Counts& counts_;
   std::uint64_t requests_ = 0;
   std::uint64_t handled_ = 0;
+  std::string last_;
 };
 
 // SIGINT and SIGTERM are blocked in all threads from before there are any, and waited for here.
@@ -208,6 +214,7 @@ int serve(const Settings& settings) {
   Counts counts;
   bulkhead::Config config;
   config.cores = settings.cores;
+  config.on_death = [](const bulkhead::Death&) {};  // the report counts failures
   bulkhead::Runtime runtime(config);
   runtime.start();
   runtime.spawn(Acceptor(*listener, runtime.cores(), settings, counts));

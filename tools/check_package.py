@@ -64,6 +64,8 @@ def main():
         package = next(prefix.rglob("bulkhead.pc"))
         flags = run("pkg-config", "--cflags", "--libs",
                     package).split()
+        if "clang" in run(options.compiler, "--version"):
+            flags += run("pkg-config", "--variable=clang_cflags", package).split()
         run(options.compiler, "-std=c++2b", main_file, "-o", top / "by_pkg_config", *flags)
         run(top / "by_pkg_config")
     print(f"{len(headers)} headers installed; CMake package and pkg-config file work")

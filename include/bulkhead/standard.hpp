@@ -1,7 +1,15 @@
 /// The light parts of two standard headers that are heavy: durations without calendars and time
 /// zones, and std::function without searchers and binders. A small program compiles in half the
-/// time.
+/// time. And a word to those whose compiler lacks what all of these headers need.
 #pragma once
+
+#include <version>
+
+#ifndef __cpp_lib_expected
+#error "bulkhead needs C++23 with std::expected: g++ 12 or newer, and -std=c++23"
+// Clang before 19 also needs -U__cpp_concepts -D__cpp_concepts=202002L. The CMake target passes
+// that on; for others: pkg-config --variable=clang_cflags bulkhead
+#endif
 
 #if __has_include(<bits/chrono.h>)
 #include <bits/chrono.h>

@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "bulkhead/standard.hpp"
+
 namespace bulkhead::net {
 
 enum class ErrorKind : std::uint8_t {

@@ -8,11 +8,12 @@ if(NOT benchmark_FOUND)
     "./dev bench, or leave the benchmarks out with -DBULKHEAD_BENCH=OFF.")
 endif()
 
+include(BulkheadPreemptibleCode)
 bulkhead_glob(bench_sources src "*_bench.cpp")
 if(bench_sources)
   bulkhead_program(parts_bench bench PRIVATE_SOURCES
     SOURCES ${bench_sources}
-    LIBRARIES benchmark::benchmark_main)
+    LIBRARIES preemptible benchmark::benchmark_main)
 endif()
 
 file(GLOB bench_lists CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/CMakeLists.txt)

@@ -27,6 +27,7 @@ write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/bulkhead-config-version.cmake
   COMPATIBILITY SameMinorVersion)
 install(FILES
+  ${PROJECT_SOURCE_DIR}/cmake/BulkheadPreemptible.cmake
   ${PROJECT_BINARY_DIR}/bulkhead-config.cmake
   ${PROJECT_BINARY_DIR}/bulkhead-config-version.cmake
   DESTINATION ${package_folder})

@@ -60,6 +60,9 @@ target_include_directories(test_support ${scope}
   ${PROJECT_SOURCE_DIR}/tests ${PROJECT_SOURCE_DIR}/tests/support)
 target_link_libraries(test_support ${scope} bulkhead::bulkhead GTest::gtest)
 
+include(BulkheadPreemptibleCode)
+target_link_libraries(test_support ${scope} preemptible)
+
 # --- src/<layer>/*_test.cpp: one program for each layer ---
 
 bulkhead_glob(unit_sources src "*_test.cpp")

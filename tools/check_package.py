@@ -4,7 +4,8 @@
     tools/check_package.py BUILD_FOLDER [--cmake CMAKE] [--compiler COMPILER]
 
 One program finds the library through CMake's find_package, and one through pkg-config; both
-include every public header. The installed tree is moved before it is used.
+include every public header. The first is compiled for preemption, and relies on it. The installed
+tree is moved before it is used.
 """
 
 import argparse
@@ -22,6 +23,27 @@ target_link_libraries(consumer PRIVATE bulkhead::bulkhead)
 if(NOT EXISTS "${BULKHEAD_GDB_SCRIPT}")
   message(FATAL_ERROR "BULKHEAD_GDB_SCRIPT is '${BULKHEAD_GDB_SCRIPT}', and there is no such file")
 endif()
+bulkhead_preemptible(consumer)
+"""
+
+# Two actors on one core: one loops until the other has run.
+PREEMPTED = """\
+#include <cstdlib>
+int main() {
+  bulkhead::Config config;
+  config.cores = 1;
+  config.time_slice = std::chrono::nanoseconds(0);
+  bulkhead::Runtime runtime(config);
+  runtime.start();
+  volatile bool over = false;
+  runtime.spawn([&] {
+    bulkhead::spawn([&] { over = true; });
+    while (!over) {
+    }
+  });
+  if (!runtime.wait_for_idle(std::chrono::seconds(30))) std::_Exit(1);
+  return 0;
+}
 """
 
 
@@ -53,7 +75,7 @@ def main():
         headers = sorted((prefix / "include").rglob("*.hpp"))
         includes = [f"#include <{header.relative_to(prefix / 'include')}>" for header in headers]
         main_file = source / "main.cpp"
-        main_file.write_text("\n".join([*includes, "int main() { return 0; }", ""]))
+        main_file.write_text("\n".join([*includes, PREEMPTED]))
         (source / "CMakeLists.txt").write_text(CMAKE_LISTS)
 
         run(options.cmake, "-S", source, "-B", top / "build", "-G", "Ninja",
@@ -61,6 +83,7 @@ def main():
         run(options.cmake, "--build", top / "build")
         run(top / "build" / "consumer")
 
+        main_file.write_text("\n".join([*includes, "int main() { return 0; }", ""]))
         package = next(prefix.rglob("bulkhead.pc"))
         flags = run("pkg-config", "--cflags", "--libs",
                     package).split()

@@ -17,6 +17,7 @@
 #include "bulkhead/mutex.hpp"
 #include "bulkhead/panic.hpp"
 #include "bulkhead/pid.hpp"
+#include "bulkhead/preemption.hpp"
 #include "bulkhead/runtime.hpp"
 #include "bulkhead/select.hpp"
 #include "bulkhead/semaphore.hpp"

@@ -39,6 +39,22 @@ struct Config {
   /// stay. The environment's BULKHEAD_FAULT_REPORTS=0 switches them off for all runtimes.
   bool report_faults = true;
 
+  /// How long an actor may run before it is made to give way to others, where that can happen: at
+  /// allocations, in code that is compiled for it (bulkhead_preemptible), and at check(). 0 to
+  /// 10 s; with 0 it gives way each time that it is looked at.
+  std::chrono::nanoseconds time_slice = std::chrono::microseconds(100);
+  /// Every so many allocations by `new` the time of an actor is looked at; 128 is a good choice, 1
+  /// to 1,000,000,000. Default: 0, never, since code that allocates under a lock, or uses what
+  /// belongs to its thread, must be ready for it. Without effect under sanitizers.
+  std::size_t preempt_allocations = 0;
+  /// The same for code that is compiled for it: after so many basic blocks, 1 to 1,000,000,000,000;
+  /// 0 for never.
+  std::size_t preempt_reductions = 10'000;
+  /// An actor with many messages gives way between two of them after this time, 1 us to 1 h; 0 for
+  /// never. Default: as the environment says: BULKHEAD_PREEMPT=1 and BULKHEAD_PREEMPT_MS
+  /// (milliseconds, 1 to 3,600,000, default 1); else never.
+  std::optional<std::chrono::nanoseconds> message_slice = {};
+
   /// Called on the core of an actor that has ended, after its state is gone. Must not block or
   /// throw.
   std::function<void(const Death&)> on_death = {};

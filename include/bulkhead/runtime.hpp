@@ -17,8 +17,9 @@ namespace bulkhead {
 /// Actors use the free functions spawn, spawn_with and those of this_actor.
 class Runtime {
  public:
-  /// Checks the settings and the environment (BULKHEAD_CORES, BULKHEAD_STACK_TRACE). Throws
-  /// ConfigError; std::bad_alloc, whose text says more, when there is no address space.
+  /// Checks the settings and the environment (BULKHEAD_CORES, BULKHEAD_PREEMPT,
+  /// BULKHEAD_PREEMPT_MS, BULKHEAD_STACK_TRACE). Throws ConfigError; std::bad_alloc, whose text
+  /// says more, when there is no address space.
   explicit Runtime(const Config& config = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;

@@ -57,7 +57,8 @@ template <class M>
       reinterpret_cast<M*>(reinterpret_cast<std::byte*>(signal) + kPayloadOffset<M>));
 }
 
-/// The untyped core of sending. Nothing between prepare and commit may block.
+/// The untyped core of sending. Between prepare and commit nothing may block; but an actor may be
+/// made to give way there, and commit looks anew.
 namespace core {
 
 inline constexpr std::size_t kSmallestBlock = 64;

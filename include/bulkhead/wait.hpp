@@ -32,31 +32,33 @@ class Wait {
   Wait(const Wait&) = delete;
   Wait& operator=(const Wait&) = delete;
   ~Wait() {
-    if (guest_) [[unlikely]]
+    if (open_ != Open::kNo) [[unlikely]]
       close();
   }
 
   [[nodiscard]] const Waiter& waiter() const noexcept { return waiter_; }
   /// True in a hook of a core, and in the destructor of a message that is dropped there: these run
   /// in the middle of something, so the wait would end at once.
-  [[nodiscard]] bool over() const noexcept { return guest_ && !outside(); }
+  [[nodiscard]] bool over() const noexcept { return open_ == Open::kGuests && !outside(); }
   /// Blocks until somebody who has claimed the wait wakes the waiter, or time is up; the frame that
   /// the claimer has written tells which. When the actor is to end, throws what unwinds it, or, in
   /// a destructor, returns at once; so it does where the wait is over() from the beginning.
   void park(Timeout timeout);
   /// The waiter, before it parks: true when nobody has claimed the wait, and nobody will. Else it
   /// has to park, and is woken.
-  [[nodiscard]] bool retire() noexcept { return claim(waiter_); }
+  [[nodiscard]] bool retire() noexcept;
   /// After park: is the actor to end, or may it not wait here, so that it has not waited?
   [[nodiscard]] static bool ending() noexcept;
 
  private:
+  enum class Open : std::uint8_t { kNo, kActors, kGuests };
+
   void open();
   [[nodiscard]] static bool outside() noexcept;
   void close() noexcept;
 
   Waiter waiter_;
-  bool guest_ = false;
+  Open open_ = Open::kNo;
 };
 
 }  // namespace bulkhead::core

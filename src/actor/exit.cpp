@@ -109,6 +109,7 @@ std::string type_in_flight() {
 }  // namespace
 
 void Exit::Failure::read(const std::exception_ptr& failure) {
+  const core::InTheMiddle here;  // what() is the user's
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cstdlib>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -16,19 +17,32 @@ namespace bulkhead {
 namespace {
 
 constexpr std::size_t kMostCores = 256;
+constexpr std::size_t kMostAllocations = 1'000'000'000;
+constexpr std::size_t kMostReductions = 1'000'000'000'000;
 
-std::size_t cores_from_environment() {
-  const char* text = std::getenv("BULKHEAD_CORES");
-  if (text == nullptr || *text == '\0') return 0;
+// A whole number in the environment; nothing when the variable is not set, or empty.
+std::optional<std::size_t> number_from_environment(const char* name, std::size_t least,
+                                                   std::size_t most) {
+  const char* text = std::getenv(name);
+  if (text == nullptr || *text == '\0') return std::nullopt;
   const std::string_view given(text);
-  std::size_t cores = 0;
-  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), cores);
-  if (error != std::errc() || end != given.data() + given.size() || cores == 0 ||
-      cores > kMostCores) {
-    throw ConfigError("bulkhead: the environment's BULKHEAD_CORES is \"" + std::string(given) +
-                      "\"; it must be a whole number from 1 to 256");
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(given.data(), given.data() + given.size(), number);
+  if (error != std::errc() || end != given.data() + given.size() || number < least ||
+      number > most) {
+    throw ConfigError(std::string("bulkhead: the environment's ") + name + " is \"" +
+                      std::string(given) + "\"; it must be a whole number from " +
+                      std::to_string(least) + " to " + std::to_string(most));
   }
-  return cores;
+  return number;
+}
+
+// Both variables are read, so that a wrong one is told.
+std::chrono::nanoseconds message_slice_from_environment() {
+  const bool on = number_from_environment("BULKHEAD_PREEMPT", 0, 1).value_or(0) == 1;
+  const std::size_t milliseconds =
+      number_from_environment("BULKHEAD_PREEMPT_MS", 1, 3'600'000).value_or(1);
+  return std::chrono::milliseconds(on ? milliseconds : 0);
 }
 
 std::size_t wanted_cores(const Config& config) {
@@ -39,8 +53,8 @@ std::size_t wanted_cores(const Config& config) {
     }
     return *config.cores;
   }
-  const std::size_t cores = cores_from_environment();
-  return cores != 0 ? cores : std::min(machine::usable_cpus(), kMostCores);
+  const auto cores = number_from_environment("BULKHEAD_CORES", 1, kMostCores);
+  return cores ? *cores : std::min(machine::usable_cpus(), kMostCores);
 }
 
 void check(const Config& config) {
@@ -64,6 +78,30 @@ void check_stack_trace_setting() {
   }
 }
 
+void check_preemption(const Config& config) {
+  using namespace std::chrono_literals;
+  if (config.time_slice < 0ns || config.time_slice > 10s) {
+    throw ConfigError("bulkhead: Config::time_slice is " +
+                      std::to_string(config.time_slice.count()) +
+                      " ns; it must be 0 to 10 seconds");
+  }
+  if (config.preempt_allocations > kMostAllocations) {
+    throw ConfigError("bulkhead: Config::preempt_allocations is " +
+                      std::to_string(config.preempt_allocations) +
+                      "; it must be 1 to 1,000,000,000, or 0 for never");
+  }
+  if (config.preempt_reductions > kMostReductions) {
+    throw ConfigError("bulkhead: Config::preempt_reductions is " +
+                      std::to_string(config.preempt_reductions) +
+                      "; it must be 1 to 1,000,000,000,000, or 0 for never");
+  }
+  const std::chrono::nanoseconds between = config.message_slice.value_or(0ns);
+  if (between != 0ns && (between < 1us || between > 1h)) {
+    throw ConfigError("bulkhead: Config::message_slice is " + std::to_string(between.count()) +
+                      " ns; it must be 1 us to 1 h, or 0 for never");
+  }
+}
+
 void refuse_in_actor(const char* function) {
   if (core::Core::current() != nullptr) {
     throw std::logic_error(std::string("bulkhead: ") + function +
@@ -76,9 +114,12 @@ void refuse_in_actor(const char* function) {
 Runtime::Runtime(const Config& config) : domain_(nullptr) {
   check(config);
   check_stack_trace_setting();
+  check_preemption(config);
   const std::size_t cores = wanted_cores(config);
+  Config whole = config;
+  if (!whole.message_slice) whole.message_slice = message_slice_from_environment();
   core::Slab::process();
-  domain_ = &core::Domain::take(config, cores);
+  domain_ = &core::Domain::take(whole, cores);
 }
 
 Runtime::~Runtime() {

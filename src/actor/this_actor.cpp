@@ -4,6 +4,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/critical.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/slab.hpp"
@@ -73,6 +74,7 @@ void stop() { self("this_actor::stop").set(core::Slot::kStopAsked); }
 void yield() {
   if (must_not_wait()) return;
   self("this_actor::yield");
+  if (base::critical != nullptr) core::refuse_to_block();
   core::Core::yield();
   core::Core::check_unwind();
 }

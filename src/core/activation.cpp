@@ -3,9 +3,12 @@
 // ends.
 #include <algorithm>
 #include <exception>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/critical.hpp"
 #include "bulkhead/join.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
@@ -118,6 +121,10 @@ Exit Core::read_out(std::exception_ptr failure) noexcept {
 
 // The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
 void Core::requeue(Slot& slot) {
+  if (message_slice_ != 0) [[unlikely]] {
+    requeue_by_time(slot);
+    return;
+  }
   const bool quick = machine::now() - now_ < kQuickBatch;
   batch_used_up_ = true;
   batch_ = quick ? std::min(batch_ * 2, kMostBatch) : kLeastBatch;
@@ -215,13 +222,32 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
   machine::restart(me, fresh, &Core::loop_entry, fresh);
 }
 
+[[gnu::noinline, gnu::cold]] void refuse_to_block() {
+  const char* why = base::critical;
+  if (why == nullptr) why = "the copying or moving of a message that is asked must not block";
+  throw std::logic_error(std::string("bulkhead: ") + why);
+}
+
 std::uint64_t Core::begin_wait() {
   Core* core = tl_core;
   BULKHEAD_CHECK(core != nullptr && core->may_wait(), "only a handler can wait");
+  if (base::critical != nullptr) [[unlikely]]
+    refuse_to_block();
   if (core->spare_ == nullptr) {
     core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
   }
-  return core->running->wait.begin();
+  Slot& slot = *core->running;
+  if (slot.turn != Turn::kRunning) [[unlikely]]
+    refuse_to_block();
+  slot.turn = Turn::kOpening;
+  return slot.wait.begin();
+}
+
+bool Core::retire_wait(std::uint64_t epoch) noexcept {
+  Slot& slot = *tl_core->running;
+  if (!slot.wait.claim(epoch)) return false;
+  slot.turn = Turn::kRunning;
+  return true;
 }
 
 void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
@@ -231,10 +257,11 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
   if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
     if (slot.has(Slot::kResumed)) {  // by this actor itself, on the way here
       slot.clear(Slot::kResumed | Slot::kReceiving);
+      slot.turn = Turn::kRunning;
       return;
     }
     // Nobody would wake it any more; but a wake-up that is under way is waited for.
-    if (slot.wait.claim(epoch)) {
+    if (retire_wait(epoch)) {
       slot.clear(Slot::kReceiving);
       check_unwind();
       return;
@@ -261,11 +288,12 @@ void Core::yield() {
     if (core->spare_ == nullptr) {
       core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
     }
+    slot.turn = Turn::kReady;  // first: nothing here may make it give way
     core->ready.push_fair(&slot);
   } catch (const std::exception&) {
+    slot.turn = Turn::kRunning;
     return;
   }
-  slot.turn = Turn::kReady;
   core->block(slot, std::exchange(core->spare_, nullptr));
 }
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "base/critical.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/slab.hpp"
@@ -60,7 +61,9 @@ void Core::run() {
   now_ = machine::now();
   timers.restart(now_);
   thread_stack_.core = this;
+  start_preemption();
   machine::leave_thread(&thread_stack_, stack, &Core::loop_entry, stack);
+  stop_preemption();
   resign();
 }
 
@@ -134,7 +137,9 @@ void Core::turn_over() {
 void Core::note_cost(machine::Nanoseconds elapsed) noexcept {
   const std::uint64_t handled = counts.handled.read();
   const std::uint64_t work =
-      std::max<std::uint64_t>(handled - handled_before_, kActivationsPerTurn - activations_left_);
+      std::max<std::uint64_t>(handled - handled_before_,
+                              kActivationsPerTurn - activations_left_ - given_up_);
+  given_up_ = 0;
   handled_before_ = handled;
   if (work == 0) return;
   const bool slow = elapsed / static_cast<machine::Nanoseconds>(work) >= kSlowMessage;
@@ -143,8 +148,9 @@ void Core::note_cost(machine::Nanoseconds elapsed) noexcept {
 
 // Has the running actor filled this core's pool with signals that others have to handle first?
 bool Core::filled_the_pool(std::uint8_t size_class) noexcept {
-  return running != nullptr && !running->has(Slot::kEnding) && dropping_ == 0 &&
-         pool.chunks(size_class) >= kFloodChunks && !pool.has_free(size_class);
+  return may_wait() && running->turn == Turn::kRunning && !running->has(Slot::kEnding) &&
+         base::critical == nullptr && pool.chunks(size_class) >= kFloodChunks &&
+         !pool.has_free(size_class);
 }
 
 // A sender that floods lets its receivers run, so that their memory is used again while it is in

@@ -106,13 +106,16 @@ class alignas(64) Core {
   /// in the middle of something, with an actor (see InTheMiddle) or without one.
   [[nodiscard]] bool may_wait() const noexcept { return running != nullptr && dropping_ == 0; }
   /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there
-  /// is no memory for a stack to go on with. Nothing that may switch stacks comes between this and
-  /// park.
+  /// is no memory for a stack to go on with, std::logic_error where the actor must not block.
+  /// Nothing that may switch stacks comes between this and park, or retire_wait.
   [[nodiscard]] static std::uint64_t begin_wait();
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
   /// destructor), returns at once as if time were up. Returns on whatever core.
   static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
+  /// Gives up the wait that the running actor has begun: true when nobody has claimed it, and
+  /// nobody will. Else it must be parked in, and is woken.
+  [[nodiscard]] static bool retire_wait(std::uint64_t epoch) noexcept;
   /// Takes the oldest signal out of the running actor's queue that look() wants taken; waits for
   /// one if there is none. Null when time is up. The message is in hand until the next call, or the
   /// end.
@@ -126,6 +129,19 @@ class alignas(64) Core {
   /// For a sender that finds the pool dry: lets the receivers of its signals run first, if it is a
   /// flood. Returns the core to go on on.
   [[nodiscard]] static Core* give_way(std::uint8_t size_class) noexcept;
+
+  // --- preemption (preempt.cpp) ------------------------------------------------------------------
+
+  enum class Unwinds : bool { kNo, kYes };
+  /// Lets the others run if the running actor has used its time up and somebody waits, and it is in
+  /// the middle of nothing. Any thread. With kYes, throws Unwind when the actor is to end.
+  static void look(Unwinds unwinds);
+  /// The same, for loops: most calls only count.
+  static void check();
+  /// Is the running actor's own code at work, so that it may be made to give way? Owner.
+  [[nodiscard]] bool may_give_way() const noexcept;
+  /// For code that is compiled with hooks: its reductions are used up.
+  static void reductions_are_due();
 
   // --- owner -------------------------------------------------------------------------------------
 
@@ -255,6 +271,16 @@ class alignas(64) Core {
   void change_stack(Slot& slot, machine::Stack* me);
   static void arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled);
 
+  // preempt.cpp
+  void end_turn_early() noexcept;
+  void start_preemption() noexcept;
+  static void stop_preemption() noexcept;
+  [[nodiscard]] machine::Nanoseconds in_slice(machine::Nanoseconds now) noexcept;
+  [[nodiscard]] bool others_wait(machine::Nanoseconds now) const noexcept;
+  void pace_checks(machine::Nanoseconds elapsed) noexcept;
+  void requeue_by_time(Slot& slot);
+  static void allocation_is_due(bool may_throw);
+
   // balance.cpp
   bool wants_over(Slot& slot) noexcept;
   bool moves_to_sender(Slot& slot) noexcept;
@@ -283,6 +309,7 @@ class alignas(64) Core {
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;
   std::uint32_t activations_left_ = 0;  // in this turn
+  std::uint32_t given_up_ = 0;          // of them, to end the turn early
   std::uint32_t batch_ = kLeastBatch;
   bool batch_used_up_ = false;  // in this turn
   machine::Nanoseconds spin_limit_ = 20'000;
@@ -292,6 +319,23 @@ class alignas(64) Core {
   std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
+
+  // The activation that preemption has last looked at: its turn, what was left in it, and since
+  // when, as of the first look.
+  struct Slice {
+    machine::Nanoseconds turn = 0;
+    std::uint32_t activations_left = 0;
+    std::uint32_t checks_left = 1;
+    std::uint32_t checks = 1;  // from one look to the next
+    machine::Nanoseconds since = 0;
+    machine::Nanoseconds looked = 0;
+  } slice_;
+  machine::Nanoseconds time_slice_ = 0;
+  machine::Nanoseconds message_slice_ = 0;  // 0: off
+  Slot* in_row_ = nullptr;                  // whose messages are handled one after the other
+  machine::Nanoseconds in_row_since_ = 0;
+  std::int64_t allocations_ = 0;  // from one look to the next; 0: off
+  std::int64_t reductions_ = 0;   // likewise
 };
 
 /// For the functions of this layer that do not switch stacks; others call Core::current().
@@ -335,6 +379,9 @@ void release_anywhere(Signal* signal) noexcept;
 
 /// The cores of the process, by index. Any thread; null when never used.
 [[nodiscard]] Core* core_at(std::uint16_t index) noexcept;
+
+/// Throws std::logic_error, which says why the running actor must not block here.
+[[noreturn]] void refuse_to_block();
 
 /// Wakes a waiter whose epoch the caller has claimed. Any thread.
 void wake(Slot& slot) noexcept;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/critical.hpp"
 #include "core/faults.hpp"
 #include "core/slab.hpp"
 #include "machine/cpus.hpp"
@@ -310,6 +311,7 @@ bool Domain::may_leave(const Core& core) const noexcept {
 // --- actors with a thread of their own -----------------------------------------------------------
 
 Core& Domain::take_solo() {
+  const base::Critical critical("who takes a thread must not block");
   Core* core = nullptr;
   bool fresh = false;
   {

@@ -3,6 +3,7 @@
 #include <new>
 #include <stdexcept>
 
+#include "base/critical.hpp"
 #include "bulkhead/timer.hpp"
 #include "core/domain.hpp"
 #include "core/slab.hpp"
@@ -91,7 +92,10 @@ class TimerSlab {
 };
 
 SendTimer& take_record(Core& core) {
-  if (core.free_timers == nullptr) core.free_timers = TimerSlab::process().take();
+  if (core.free_timers == nullptr) {
+    const base::Critical critical("who starts a timer must not block");
+    core.free_timers = TimerSlab::process().take();
+  }
   SendTimer* timer = core.free_timers;
   if (timer == nullptr) throw std::bad_alloc();
   core.free_timers = timer->next_of_owner;

@@ -15,6 +15,8 @@
 #include <new>
 #include <utility>
 
+#include "base/critical.hpp"
+
 namespace bulkhead::core {
 
 struct Slot;
@@ -56,6 +58,7 @@ class SlotRing {
   static constexpr std::uint64_t kSmallest = 1024;
 
   [[gnu::noinline, gnu::cold]] bool grow() noexcept {
+    const base::Critical critical("the ready queue must not block");
     const std::uint64_t capacity = capacity_ == 0 ? kSmallest : capacity_ * 2;
     std::unique_ptr<Slot*[]> ring(new (std::nothrow) Slot*[capacity]);
     if (ring == nullptr) return false;
@@ -112,8 +115,12 @@ class ReadyQueue {
       if (!hot_.empty()) return hot_.pop_front();
       return std::exchange(newest_, nullptr);
     }
-    Slot* slot = fair_.pop_front();
-    if (!hot_.empty()) push_fair(hot_.pop_front());  // there is room: one has just left
+    Slot* slot = fair_.pop_front();  // which leaves room for one
+    if (!hot_.empty()) {
+      push_fair(hot_.pop_front());
+    } else if (newest_ != nullptr) {
+      push_fair(std::exchange(newest_, nullptr));
+    }
     return slot;
   }
 

@@ -106,6 +106,20 @@ TEST(ReadyQueue, serves_the_longest_waiting_one_when_it_is_to_be_fair) {
   EXPECT_EQ(queue.size(), 2u);
 }
 
+// Also when each turn has to be a fair one.
+TEST(ReadyQueue, starves_no_hot_one_when_it_is_fair_all_the_time) {
+  ReadyQueue queue;
+  queue.push_fair(slot(1));
+  queue.push_hot(slot(2));
+  queue.push_hot(slot(3));
+  std::vector<Slot*> served;
+  for (int turn = 0; turn < 6; ++turn) {
+    served.push_back(queue.next_fairly());
+    queue.push_fair(served.back());
+  }
+  EXPECT_EQ(served, (std::vector<Slot*>{slot(1), slot(2), slot(1), slot(3), slot(2), slot(1)}));
+}
+
 // Two hot ones that make each other ready for ever do not keep the others from their turn.
 TEST(ReadyQueue, starves_nobody) {
   ReadyQueue queue;

@@ -3,6 +3,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "base/critical.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/guest.hpp"

@@ -81,9 +81,10 @@ class Shown {
 /// | Idle    | waits for messages, its stack given back | Ready (message, timeout)            |
 /// |         | or, while Receiving, with its stack      | Ready (message, resume)             |
 /// | Ready   | in its core's ready queue, or on its way | Running                             |
-/// | Running | a handler runs                           | Idle, Ready, Parked, Vacant (ended) |
+/// | Running | a handler runs                           | Idle, Ready, Opening, Vacant (ended)|
+/// | Opening | it has opened a wait, and may not block  | Parked; Running (the wait retired)  |
 /// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume)                      |
-enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kParked };
+enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kOpening, kParked };
 
 /// What few actors have; made when first needed. Owner.
 struct Extras;

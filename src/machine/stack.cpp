@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/check.hpp"
+#include "base/critical.hpp"
 #include "machine/fiber.hpp"
 
 #ifndef MADV_GUARD_INSTALL
@@ -119,6 +120,8 @@ StackStore::~StackStore() {
 
 Stack* StackStore::take(std::uint8_t size_class) {
   BULKHEAD_CHECK(size_class < kClasses, "a stack of this size does not exist");
+  // Longer than the lock is held: the text of an error takes memory too.
+  const base::Critical critical("who takes a stack must not block");
   std::byte* bottom = nullptr;
   {
     sync::Guard guard(lock_);

@@ -61,6 +61,8 @@ int ask(const std::shared_ptr<LookupRequest>& request, Timeout timeout) {
   std::uint64_t epoch = 0;
   try {
     epoch = core::Core::begin_wait();
+  } catch (const std::logic_error&) {
+    throw;  // where it must not block
   } catch (const std::exception&) {
     return ENOMEM;
   }
@@ -72,7 +74,7 @@ int ask(const std::shared_ptr<LookupRequest>& request, Timeout timeout) {
     ~Withdraw() { resolver.withdraw(request); }
   };
   if (!resolver.submit(one)) {
-    static_cast<void>(slot.wait.claim(epoch));  // nobody else knows of it
+    static_cast<void>(core::Core::retire_wait(epoch));  // nobody else knows of it
     return EAGAIN;
   }
   const Withdraw withdraw{resolver, *request};

@@ -67,6 +67,8 @@ int Operation::park(machine::Nanoseconds timeout) {
   std::uint64_t epoch = 0;
   try {
     epoch = core::Core::begin_wait();
+  } catch (const std::logic_error&) {
+    throw;  // where it must not block
   } catch (const std::exception&) {
     return ENOMEM;  // for a stack to go on with
   }
@@ -83,7 +85,7 @@ int Operation::park(machine::Nanoseconds timeout) {
     return take(entry_->readiness.look(direction_, generation_));
   }
   // Nothing to wait for. If somebody has claimed the wait already, their wake-up must be awaited.
-  if (!slot.wait.claim(epoch)) core::Core::park(epoch, machine::kNever);
+  if (!core::Core::retire_wait(epoch)) core::Core::park(epoch, machine::kNever);
   return take(look);
 }
 

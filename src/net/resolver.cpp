@@ -8,6 +8,7 @@
 #include <new>
 #include <system_error>
 
+#include "base/critical.hpp"
 #include "machine/cpus.hpp"
 #include "net/sockaddr.hpp"
 #include "net/table.hpp"
@@ -49,6 +50,7 @@ struct AtExit {
 }  // namespace
 
 Resolver& Resolver::process() {
+  const base::Critical critical("who makes the resolver must not block");
   static auto* resolver = new Resolver;  // V3
   return *resolver;
 }

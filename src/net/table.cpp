@@ -4,6 +4,7 @@
 
 #include <new>
 
+#include "base/critical.hpp"
 #include "core/domain.hpp"
 #include "core/slab.hpp"
 #include "net/calls.hpp"
@@ -34,7 +35,9 @@ void ready(core::ReadySink* sink, std::uint32_t events) {
   static_cast<Entry*>(sink)->readiness.report(bits, actors);
 }
 
+// Whoever has a new descriptor must not be unwound here, with nobody to close it.
 Chunk& make_chunk(unsigned place) {
+  const base::Critical critical("who makes the table of descriptors must not block");
   auto* fresh = new Chunk;
   for (unsigned i = 0; i < kChunkEntries; ++i) {
     fresh->entries[i].ready = &ready;

@@ -1,0 +1,150 @@
+// The process's operator new and delete, in all their forms: malloc's memory, and a tick.
+//
+// They are weak: a program that defines its own keeps them, and has no ticks. They come into a
+// program because its calls of operator new are resolved by this library before the standard one.
+// Out of line and in one place, since a tick may go on on another thread: nothing after it may use
+// an address that was computed before.
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+
+#include "memory/ticks.hpp"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define BULKHEAD_FOREIGN_NEW 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define BULKHEAD_FOREIGN_NEW 1
+#endif
+#endif
+
+#ifdef BULKHEAD_FOREIGN_NEW
+
+namespace bulkhead::memory {
+const bool kAllocationsTick = false;
+}  // namespace bulkhead::memory
+
+#else
+
+namespace bulkhead::memory {
+
+const bool kAllocationsTick = true;
+
+namespace {
+
+inline void tick(bool may_throw) {
+  if (--ticks.left == 0) [[unlikely]]
+    ticks.due(may_throw);
+}
+
+void* plain(std::size_t bytes) noexcept { return std::malloc(bytes != 0 ? bytes : 1); }
+
+void* aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  std::size_t whole = 0;
+  if (__builtin_add_overflow(bytes, alignment - 1, &whole)) return nullptr;
+  whole &= ~(alignment - 1);
+  return std::aligned_alloc(alignment, whole != 0 ? whole : alignment);
+}
+
+// Asks the new-handler for memory until it has none to offer.
+template <class Take>
+[[gnu::noinline, gnu::cold]] void* take_or_throw(Take take) {
+  for (;;) {
+    const std::new_handler handler = std::get_new_handler();
+    if (handler == nullptr) throw std::bad_alloc();
+    handler();
+    if (void* memory = take()) return memory;
+  }
+}
+
+template <class Take>
+[[gnu::noinline, gnu::cold]] void* take_or_null(Take take) noexcept {
+  try {
+    return take_or_throw(take);
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+}
+
+}  // namespace
+
+}  // namespace bulkhead::memory
+
+using namespace bulkhead::memory;  // NOLINT: for the definitions below
+
+#define BULKHEAD_WEAK [[gnu::weak, gnu::noinline]]
+
+BULKHEAD_WEAK void* operator new(std::size_t bytes) {
+  tick(true);
+  void* memory = plain(bytes);
+  if (memory != nullptr) [[likely]]
+    return memory;
+  return take_or_throw([bytes] { return plain(bytes); });
+}
+
+BULKHEAD_WEAK void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  tick(true);
+  const auto boundary = static_cast<std::size_t>(alignment);
+  void* memory = aligned(bytes, boundary);
+  if (memory != nullptr) [[likely]]
+    return memory;
+  return take_or_throw([=] { return aligned(bytes, boundary); });
+}
+
+BULKHEAD_WEAK void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  tick(false);
+  void* memory = plain(bytes);
+  if (memory != nullptr) [[likely]]
+    return memory;
+  return take_or_null([bytes] { return plain(bytes); });
+}
+
+BULKHEAD_WEAK void* operator new(std::size_t bytes, std::align_val_t alignment,
+                                 const std::nothrow_t& /*tag*/) noexcept {
+  tick(false);
+  const auto boundary = static_cast<std::size_t>(alignment);
+  void* memory = aligned(bytes, boundary);
+  if (memory != nullptr) [[likely]]
+    return memory;
+  return take_or_null([=] { return aligned(bytes, boundary); });
+}
+
+BULKHEAD_WEAK void* operator new[](std::size_t bytes) { return ::operator new(bytes); }
+BULKHEAD_WEAK void* operator new[](std::size_t bytes, std::align_val_t alignment) {
+  return ::operator new(bytes, alignment);
+}
+BULKHEAD_WEAK void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
+  return ::operator new(bytes, tag);
+}
+BULKHEAD_WEAK void* operator new[](std::size_t bytes, std::align_val_t alignment,
+                                   const std::nothrow_t& tag) noexcept {
+  return ::operator new(bytes, alignment, tag);
+}
+
+BULKHEAD_WEAK void operator delete(void* memory) noexcept { std::free(memory); }
+BULKHEAD_WEAK void operator delete[](void* memory) noexcept { std::free(memory); }
+BULKHEAD_WEAK void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+BULKHEAD_WEAK void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+BULKHEAD_WEAK void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+BULKHEAD_WEAK void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+BULKHEAD_WEAK void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+BULKHEAD_WEAK void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
+  std::free(memory);
+}
+BULKHEAD_WEAK void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+BULKHEAD_WEAK void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+BULKHEAD_WEAK void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+BULKHEAD_WEAK void operator delete[](void* memory, std::align_val_t,
+                                     const std::nothrow_t&) noexcept {
+  std::free(memory);
+}
+
+#endif

@@ -116,8 +116,8 @@ TEST_P(ManyGreenThreads, are_unwound_by_a_shutdown_and_leave_no_memory) {
     runtime.shutdown(0s);
     EXPECT_EQ(runtime.stats().actors_ended, static_cast<std::size_t>(all) + cores());
     EXPECT_EQ(counters.returned, 0);
-    // At least three quarters of their pages. An emulator and the sanitizers keep records of them.
-    const std::size_t pages = static_cast<std::size_t>(all) * 4096 / 4 * 3;
+    // At least half of their pages. An emulator and the sanitizers keep records of them.
+    const std::size_t pages = static_cast<std::size_t>(all) * 4096 / 2;
     EXPECT_LT(support::resident_bytes(),
               support::kMemoryFactor == 1 ? blocked - pages : blocked + (100 << 20))
         << "their stacks are gone";

@@ -33,7 +33,7 @@ alignas(64) thread_local constinit char this_thread = 0;
 wait::Holder me() noexcept {
   const Core* core = core::tl_core;
   if (core != nullptr && core->running != nullptr) [[likely]] {
-    return reinterpret_cast<wait::Holder>(core->running);
+    return reinterpret_cast<wait::Holder>(static_cast<core::Slot*>(core->running));
   }
   return reinterpret_cast<wait::Holder>(&this_thread) | kThread;
 }

@@ -31,6 +31,7 @@ TEST_P(EndedAtChannels, a_shutdown_leaves_nobody_waiting) {
   const long before = Live::values();
   auto [sender, receiver] = make_channel<Live>(1);
   auto [to_nobody, nobody] = make_channel<Live>(0);
+  std::atomic<int> begun{0};
   std::atomic<int> unwound{0};
   struct Unwound {
     std::atomic<int>* count;
@@ -40,17 +41,19 @@ TEST_P(EndedAtChannels, a_shutdown_leaves_nobody_waiting) {
     bulkhead::Runtime runtime(config());
     runtime.start();
     for (std::size_t i = 0; i < 10; ++i) {
-      runtime.spawn_with(on_core(i), [receiver = receiver, &unwound] {
+      runtime.spawn_with(on_core(i), [receiver = receiver, &begun, &unwound] {
         const Unwound mark{&unwound};
+        ++begun;
         static_cast<void>(receiver.recv());
       });
-      runtime.spawn_with(on_core(i), [sender = to_nobody, &unwound] {
+      runtime.spawn_with(on_core(i), [sender = to_nobody, &begun, &unwound] {
         const Unwound mark{&unwound};
+        ++begun;
         Live value(3);
         static_cast<void>(sender.send_for(value, 1h));
       });
     }
-    std::this_thread::sleep_for(5ms);
+    ASSERT_TRUE(support::eventually([&] { return begun == 20; }));
     static_cast<void>(support::stderr_of([&] { runtime.shutdown(1ms); }));
   }
   EXPECT_EQ(unwound, 20);
@@ -74,11 +77,13 @@ TEST_P(EndedAtChannels, a_value_for_one_who_is_unwound_goes_back_to_the_front) {
     {
       bulkhead::Runtime runtime(config());
       runtime.start();
-      runtime.spawn_with(pinned_to(0), [receiver = receiver, &taken] {
+      support::Event begun;
+      runtime.spawn_with(pinned_to(0), [receiver = receiver, &begun, &taken] {
+        begun.set();
         if (receiver.recv()) taken = true;
       });
-      ASSERT_TRUE(support::eventually(
-          [&, sender = sender] { return runtime.stats().sent == runtime.stats().handled + 1; }));
+      ASSERT_TRUE(begun.wait());
+      // Runs when the other one waits: they have one core.
       runtime.spawn_with(pinned_to(0), [&] {
         holds.set();
         handed_over.wait();

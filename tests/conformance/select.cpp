@@ -331,6 +331,35 @@ TEST_P(WaitingSelects, those_who_come_at_the_same_moment_find_each_other) {
   EXPECT_EQ(wrong, 0);
 }
 
+// Values come while the select makes its wait known, arm by arm: it may have been served when it
+// finds another arm ready.
+TEST_P(WaitingSelects, values_that_come_while_the_wait_begins_are_not_lost) {
+  constexpr int kRounds = 2000;
+  constexpr std::size_t kLanes = 8;
+  std::vector<bulkhead::Channel<int>> c;
+  for (std::size_t i = 0; i < kLanes; ++i) c.push_back(make_channel<int>(4));
+  std::atomic<int> received{0};
+  std::thread outside([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      for (std::size_t lane = 0; lane < kLanes; ++lane) c[lane].sender.send(round);
+      const auto expected = static_cast<int>(kLanes) * (round + 1);
+      if (!support::eventually([&] { return received == expected; })) return;
+      for (int i = 0; i < round % 64; ++i) static_cast<void>(received.load());
+    }
+  });
+  runtime.spawn_with(on_core(1), [&] {
+    const auto arm = [&](std::size_t i) {
+      return on_receive(c[i].receiver, [&received](Received value) { received += value ? 1 : 0; });
+    };
+    while (received < kRounds * static_cast<int>(kLanes)) {
+      select(arm(0), arm(1), arm(2), arm(3), arm(4), arm(5), arm(6), arm(7));
+    }
+  });
+  outside.join();
+  EXPECT_EQ(received, kRounds * static_cast<int>(kLanes));
+  wait_for_idle();
+}
+
 TEST_P(WaitingSelects, a_channel_twice_in_one_select) {
   auto [sender, receiver] = make_channel<int>(0);
   std::atomic<std::size_t> chosen{9};
@@ -515,6 +544,7 @@ TEST_P(EndedSelects, a_shutdown_leaves_no_registration) {
   {
     auto [sender, receiver] = make_channel<Live>(0);
     auto [full, nobody] = make_channel<Live>(0);
+    std::atomic<int> begun{0};
     std::atomic<int> value_back{0};
     struct Back {
       Live value{4};
@@ -526,10 +556,11 @@ TEST_P(EndedSelects, a_shutdown_leaves_no_registration) {
     for (std::size_t i = 0; i < 10; ++i) {
       runtime.spawn_with(on_core(i), [&, receiver = receiver, full = full] {
         Back back{.back = &value_back};
+        ++begun;
         select(on_receive(receiver, kIgnore), on_send(full, back.value, kIgnore), after(1h, [] {}));
       });
     }
-    std::this_thread::sleep_for(3ms);
+    ASSERT_TRUE(support::eventually([&] { return begun == 10; }));
     static_cast<void>(support::stderr_of([&] { runtime.shutdown(1ms); }));
     EXPECT_EQ(value_back, 10);
     Live value(1);

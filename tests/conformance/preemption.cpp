@@ -219,7 +219,8 @@ TEST_P(Preempted, at_allocations_in_catch_blocks) {
           ++faults;
         }
       }
-      if (turns == before) ++faults;
+      // On several cores, those who compete may be elsewhere.
+      if (cores() == 1 && turns == before) ++faults;
     }
     over = true;
   });

@@ -17,7 +17,7 @@ namespace handler {
 template <class P, class... Args>
 void fill(Pid to, Signal* signal, Args&&... args) {
   if constexpr (std::is_nothrow_constructible_v<P, Args...>) {
-    new (payload<P>(signal)) P{std::forward<Args>(args)...};
+    ::new (static_cast<void*>(payload<P>(signal))) P{std::forward<Args>(args)...};
   } else {
     struct Back {
       Pid to;
@@ -26,7 +26,7 @@ void fill(Pid to, Signal* signal, Args&&... args) {
         if (signal != nullptr) core::withdraw(to, signal);
       }
     } back{to, signal};
-    new (payload<P>(signal)) P{std::forward<Args>(args)...};
+    ::new (static_cast<void*>(payload<P>(signal))) P{std::forward<Args>(args)...};
     back.signal = nullptr;
   }
 }
@@ -42,7 +42,7 @@ template <class M>
 [[nodiscard]] Delivery try_tell(Pid to, M& message, const SignalOps* ops) {
   if constexpr (std::is_trivially_copyable_v<M> && sizeof(M) <= 16 && alignof(M) <= 8) {
     std::uint64_t words[2] = {0, 0};
-    std::memcpy(words, &message, sizeof(M));
+    std::memcpy(words, __builtin_addressof(message), sizeof(M));
     return core::send_words(to, ops, words[0], words[1]);
   }
   core::Admission admission = prepare<M>(to);
@@ -119,7 +119,8 @@ template <class M>
   if (wait.over()) [[unlikely]]
     return Delivery::kStopped;
   admission.signal->flags = Signal::kLosesNothing;
-  new (payload<Offer<M>>(admission.signal)) Offer<M>{core::reply_to(wait, frame), &message};
+  ::new (static_cast<void*>(payload<Offer<M>>(admission.signal)))
+      Offer<M>{core::reply_to(wait, frame), __builtin_addressof(message)};
   back.signal = nullptr;
   core::commit(to, admission.signal, ops);
   wait.park(timeout);

@@ -157,10 +157,10 @@ class Reply {
 
   static void place(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {
     if constexpr (std::is_nothrow_move_constructible_v<R>) {
-      new (&frame.value) R(std::move(value));
+      ::new (static_cast<void*>(__builtin_addressof(frame.value))) R(std::move(value));
     } else {
       try {
-        new (&frame.value) R(std::move(value));
+        ::new (static_cast<void*>(__builtin_addressof(frame.value))) R(std::move(value));
       } catch (...) {
         core::fail_claimed(to, AskError::kDied);
         throw;

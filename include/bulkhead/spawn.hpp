@@ -65,7 +65,7 @@ Pid spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain, A
       if (actor != nullptr) cancel_spawn(*actor);
     }
   } cancel{&actor};
-  new (actor.state) State(std::forward<Args>(args)...);
+  ::new (actor.state) State(std::forward<Args>(args)...);
   cancel.actor = nullptr;
   return finish_spawn(actor, kind, options);
 }

@@ -47,7 +47,7 @@ TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) 
       if (signal != nullptr) core::withdraw_later(signal);
     }
   } back{signal};
-  back.message = new (payload<M>(signal)) M(std::move(message));
+  back.message = ::new (static_cast<void*>(payload<M>(signal))) M(std::move(message));
   const TimerRef timer = core::start_timer(delay, to.pid(), signal, to.ops());
   back.message = nullptr;
   back.signal = nullptr;

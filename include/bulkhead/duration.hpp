@@ -3,6 +3,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <ratio>
+#include <type_traits>
 
 #include "bulkhead/standard.hpp"
 
@@ -33,7 +35,12 @@ class Timeout {
                               static_cast<long double>(Period::den);
     if (!(nanos >= 0)) refuse_negative();
     if (nanos >= 9.2e18L) refuse_overflow();
-    if constexpr (std::numeric_limits<Rep>::is_integer) {
+    if constexpr (std::is_integral_v<Rep>) {
+      __extension__ using Wide = __int128;  // holds all that the checks above let pass
+      using InNanoseconds = std::ratio_divide<Period, std::nano>;
+      return static_cast<std::int64_t>(static_cast<Wide>(span.count()) * InNanoseconds::num /
+                                       InNanoseconds::den);
+    } else if constexpr (std::numeric_limits<Rep>::is_integer) {
       return std::chrono::duration_cast<std::chrono::nanoseconds>(span).count();
     } else {
       return static_cast<std::int64_t>(nanos);

@@ -23,7 +23,8 @@ class Runtime {
   explicit Runtime(const Config& config = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
-  /// Shuts down if that has not been done.
+  /// Shuts down if that has not been done. In an actor, and in a child process that was forked
+  /// while the runtime ran, it is left as it is.
   ~Runtime();
 
   /// Starts the threads; when it returns they run. Throws std::system_error when the system gives

@@ -1,6 +1,7 @@
 #include "bulkhead/runtime.hpp"
 
 #include <charconv>
+#include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <stdexcept>
@@ -109,6 +110,14 @@ void refuse_in_actor(const char* function) {
   }
 }
 
+void refuse_in_fork(const core::Domain& domain, const char* function) {
+  if (domain.left_behind()) {
+    throw std::logic_error(std::string("bulkhead: ") + function +
+                           " was called in a child process of the one that runs this runtime: its "
+                           "threads are not here; make a Runtime after the fork");
+  }
+}
+
 }  // namespace
 
 Runtime::Runtime(const Config& config) : domain_(nullptr) {
@@ -123,32 +132,42 @@ Runtime::Runtime(const Config& config) : domain_(nullptr) {
 }
 
 Runtime::~Runtime() {
+  if (domain_->left_behind()) return;
+  if (domain_->running() && core::Core::current() != nullptr) {
+    std::fprintf(stderr,
+                 "bulkhead: a runtime that runs is destroyed in an actor (which has called exit?); "
+                 "it is left running\n");
+    return;
+  }
   shutdown();
   core::Domain::give(*domain_);
 }
 
 void Runtime::start() {
+  refuse_in_fork(*domain_, "Runtime::start");
   refuse_in_actor("Runtime::start");
   if (domain_->running()) throw std::logic_error("bulkhead: Runtime::start: it runs already");
   domain_->start();
 }
 
 void Runtime::shutdown(Timeout patience) {
-  if (!domain_->running()) return;
+  if (!domain_->running() || domain_->left_behind()) return;
   refuse_in_actor("Runtime::shutdown");
   const bool idle =
       domain_->wait_for_idle(core::Domain::Countdowns::kIgnore, patience.nanoseconds());
   domain_->stop(idle ? core::Domain::Left::kIdle : core::Domain::Left::kBusy);
 }
 
-bool Runtime::running() const noexcept { return domain_->running(); }
+bool Runtime::running() const noexcept { return domain_->running() && !domain_->left_behind(); }
 
 bool Runtime::wait_for_idle(Timeout timeout) {
+  refuse_in_fork(*domain_, "Runtime::wait_for_idle");
   refuse_in_actor("Runtime::wait_for_idle");
   return domain_->wait_for_idle(core::Domain::Countdowns::kWaitFor, timeout.nanoseconds());
 }
 
 bool Runtime::wait_for_end(Timeout timeout) {
+  refuse_in_fork(*domain_, "Runtime::wait_for_end");
   refuse_in_actor("Runtime::wait_for_end");
   return domain_->wait_for_end(timeout.nanoseconds());
 }

@@ -81,7 +81,7 @@ void reset(Counts& counts) noexcept {
 }
 
 void reset(OutsideCounts& counts) noexcept {
-  for (auto* count : {&counts.sent, &counts.refused, &counts.stopped_sends, &counts.started}) {
+  for (auto* count : {&counts.sent, &counts.started}) {
     count->store(0, std::memory_order_relaxed);
   }
   for (auto& count : counts.dropped) count.store(0, std::memory_order_relaxed);
@@ -172,6 +172,7 @@ void Domain::start() {
   if (config_.report_faults) report_faults();
   failures_quiet_until_.store(0);
   failures_untold_.store(0);
+  process_ = machine::process_id();
   phase_.store(Phase::kRunning, std::memory_order_release);
   try {
     for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i], i);
@@ -181,6 +182,8 @@ void Domain::start() {
   }
   gate.open();
 }
+
+bool Domain::left_behind() const noexcept { return running() && process_ != machine::process_id(); }
 
 // Returns when the new thread runs its loop.
 void Domain::start_thread(Core& core, std::size_t place) {
@@ -486,12 +489,8 @@ void Domain::report_stopped_send(std::string_view message) noexcept {
 }
 
 void Domain::refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept {
-  if (cause == DropCause::kStopped) {
-    outside.stopped_sends.fetch_add(1, std::memory_order_relaxed);
-    report_stopped_send(message);
-  }
+  if (cause == DropCause::kStopped) report_stopped_send(message);
   outside.dropped[static_cast<std::size_t>(cause)].fetch_add(1, std::memory_order_relaxed);
-  outside.refused.fetch_add(1, std::memory_order_relaxed);
   if (!hooks_.enter()) return;
   dead_letter(receiver, message, cause);
   hooks_.leave();
@@ -511,10 +510,12 @@ Stats Domain::stats() const {
   stats.cores = core_count_;
   const auto order = std::memory_order_relaxed;
   stats.sent = outside.sent.load(order);
-  stats.refused = outside.refused.load(order);
-  stats.stopped_sends = outside.stopped_sends.load(order);
   stats.actors_started = outside.started.load(order);
-  for (std::size_t i = 0; i < kDropCauses; ++i) stats.dropped[i] = outside.dropped[i].load(order);
+  for (std::size_t i = 0; i < kDropCauses; ++i) {
+    stats.dropped[i] = outside.dropped[i].load(order);
+    stats.refused += stats.dropped[i];
+  }
+  stats.stopped_sends = stats.dropped[static_cast<std::size_t>(DropCause::kStopped)];
   for (std::size_t i = 0; i < all_cores(); ++i) {
     const Core& core = *cores_[i];
     stats.actors_started += core.counts.started.read();

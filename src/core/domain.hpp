@@ -38,12 +38,11 @@
 
 namespace bulkhead::core {
 
-/// What threads outside count.
+/// What threads outside count. What they could not send is counted once: all that they drop was
+/// refused, so that these numbers always agree.
 struct OutsideCounts {
   RealSync::atomic<std::uint64_t> sent{0};
   RealSync::atomic<std::uint64_t> dropped[kDropCauses]{};
-  RealSync::atomic<std::uint64_t> refused{0};
-  RealSync::atomic<std::uint64_t> stopped_sends{0};
   RealSync::atomic<std::uint64_t> started{0};
 };
 
@@ -68,6 +67,8 @@ class Domain {
   [[nodiscard]] bool running() const noexcept {
     return phase_.load(std::memory_order_acquire) == Phase::kRunning;
   }
+  /// Is this process a fork of the one that runs it? Then its threads are not here.
+  [[nodiscard]] bool left_behind() const noexcept;
 
   // --- any thread --------------------------------------------------------------------------------
 
@@ -181,6 +182,7 @@ class Domain {
   std::vector<int> cpus_;
   RealSync::atomic<Phase> phase_{Phase::kStopped};
   Left left_ = Left::kIdle;
+  int process_ = 0;  // that has started it
   RealSync::atomic<std::uint32_t> sleepers_{0};
   RealSync::atomic<std::uint32_t> watchers_{0};
   RealSync::atomic<std::size_t> granted_{0};

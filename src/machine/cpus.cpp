@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -105,6 +106,8 @@ bool bind_to_cpu(int cpu) noexcept {
   CPU_FREE(set);
   return bound;
 }
+
+int process_id() noexcept { return getpid(); }
 
 void name_thread(const char* name) noexcept {
   char kept[16];

@@ -24,4 +24,7 @@ bool bind_to_cpu(int cpu) noexcept;
 /// Names the calling thread, for debuggers and top; at most 15 characters are kept.
 void name_thread(const char* name) noexcept;
 
+/// Another one in a child that was forked.
+[[nodiscard]] int process_id() noexcept;
+
 }  // namespace bulkhead::machine

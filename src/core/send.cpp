@@ -124,6 +124,15 @@ bool lives(const Slot* slot, Pid pid) noexcept {
   return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == pid.generation();
 }
 
+// Why an actor cannot reach one that does not live: told as a thread outside is told it.
+[[gnu::noinline, gnu::cold]] Delivery why_gone(const Slot* slot) noexcept {
+  const Domain* domain = domain_of(slot);
+  return domain != nullptr && domain != tl_core->domain.load(std::memory_order_relaxed) &&
+                 !domain->running()
+             ? Delivery::kStopped
+             : Delivery::kGone;
+}
+
 enum class Bound : bool { kIgnored, kKept };
 
 DropCause cause_of(Delivery why) noexcept {
@@ -180,7 +189,7 @@ Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
     core = Core::give_way(size_class);
   Slot* slot = Slab::find(to.index());
   if (!lives(slot, to)) [[unlikely]]
-    return {nullptr, Delivery::kGone};
+    return {nullptr, why_gone(slot)};
   return admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
 }
 
@@ -234,7 +243,7 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
 Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
   if (tl_core == nullptr) return prepare_outside(to, bytes, Bound::kIgnored);
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) return {nullptr, Delivery::kGone};
+  if (!lives(slot, to)) return {nullptr, why_gone(slot)};
   return admit(tl_core, slot, to, 0, bytes, size_class);
 }
 
@@ -246,7 +255,7 @@ void withdraw_later(Signal* signal) noexcept { release_anywhere(signal); }
 
 Delivery admit_later(Pid to, Signal* signal) noexcept {
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) return Delivery::kGone;
+  if (!lives(slot, to)) return why_gone(slot);
   const std::uint32_t bound = slot->mail_bound.load(std::memory_order_relaxed);
   if (bound != 0 && !reserve_place(*slot, bound)) return Delivery::kFull;
   signal->generation = to.generation();

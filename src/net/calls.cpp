@@ -120,6 +120,7 @@ int local(int fd, Endpoint& endpoint) noexcept { return name_of(fd, endpoint, &:
 int peer(int fd, Endpoint& endpoint) noexcept { return name_of(fd, endpoint, &::getpeername); }
 
 int poll_now(int fd, Wanted wanted) noexcept {
+  if (fd < 0) return -EBADF;  // which poll would pass over
   pollfd entry{fd, static_cast<short>(wanted == Wanted::kRead ? POLLIN : POLLOUT), 0};
   const int count = again_when_interrupted([&] { return ::poll(&entry, 1, 0); });
   return count > 0 && (entry.revents & POLLNVAL) != 0 ? -EBADF : count;

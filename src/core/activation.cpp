@@ -14,6 +14,7 @@
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/slab.hpp"
+#include "core/unwinding.hpp"
 
 namespace bulkhead::core {
 
@@ -297,12 +298,14 @@ void Core::yield() {
   core->block(slot, std::exchange(core->spare_, nullptr));
 }
 
-// In a destructor nothing may be thrown: there the wait is over, as if time were up.
+// In a destructor, or below another noexcept function, nothing may be thrown: there the wait is
+// over, as if time were up.
 void Core::check_unwind() {
   const Core* core = current();
   if (!core->may_wait()) return;
   const Slot& slot = *core->running;
-  if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0) {
+  if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
+      may_throw_unwind()) {
     throw Unwind();
   }
 }

@@ -4,8 +4,9 @@
 //
 //     echo [--port N] [--connections N] [--idle SECONDS] [--drain SECONDS] [--cores N]
 //
-// Each second in which something has changed it prints what it does. Ctrl-C or SIGTERM: it accepts no more, lets connections
-// finish, closes those that do not, and exits with 0. A second signal ends it at once.
+// Each second in which something has changed it prints what it does. Ctrl-C or SIGTERM: it accepts
+// no more, lets connections finish, closes those that do not, and exits with 0. A second signal
+// ends it at once.
 #include <bulkhead/bulkhead.hpp>
 #include <bulkhead/net.hpp>
 

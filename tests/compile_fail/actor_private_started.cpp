@@ -1,4 +1,4 @@
-// expect: static assertion failed.*bulkhead: started\(\) of this class cannot be called: make it public
+// expect: static assertion failed.*bulkhead: started\(\) of this class cannot be called
 #include <bulkhead/bulkhead.hpp>
 
 class Actor {

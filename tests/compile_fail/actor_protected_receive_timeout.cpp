@@ -1,5 +1,5 @@
 // Also in a base class.
-// expect: static assertion failed.*bulkhead: receive_timeout\(\) of this class cannot be called: make it
+// expect: static assertion failed.*bulkhead: receive_timeout\(\) of this class cannot be called
 #include <bulkhead/bulkhead.hpp>
 
 class Base {

@@ -1,5 +1,5 @@
 // A16
-// expect: bulkhead: an actor with receive_timeout\(\) needs a public receive\(bulkhead::ReceiveTimeout\)
+// expect: an actor with receive_timeout\(\) needs a public receive\(bulkhead::ReceiveTimeout\)
 #include <bulkhead/bulkhead.hpp>
 
 #include <chrono>

@@ -1,4 +1,4 @@
-// expect: static assertion failed.*bulkhead: an actor of this class cannot be constructed from these
+// expect: bulkhead: an actor of this class cannot be constructed from these
 // expect: Actor = Actor; Arguments = \{const char ?\(&\)\s?\[5\]\}
 #include <bulkhead/bulkhead.hpp>
 

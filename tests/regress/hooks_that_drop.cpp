@@ -1,5 +1,5 @@
 // A12, A19: hooks that cause what they are told of, block, or throw. What was wrong: a send to a
-// dead actor in on_dead_letter called on_dead_letter until the stack was used up; an ask in on_death
+// dead actor in on_dead_letter called on_dead_letter until the stack overflowed; an ask in on_death
 // blocked the core; nobody said which hook had thrown.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>

@@ -1,4 +1,4 @@
-// A18: a shutdown whose patience has ended names those who are in a handler, too. What was wrong: it
+// A18: a shutdown without patience also names those who are in a handler. What was wrong: it
 // waited for them without a word, since the core that would have named them was busy.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>

@@ -1,0 +1,127 @@
+// What a domain tells: its hooks, and on stderr who has none, and whom a stop waits for.
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <utility>
+
+#include "core/domain.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+constexpr machine::Nanoseconds kFailuresToldEvery = 1'000'000'000;
+
+// Is the calling thread in one of the hooks? It does not switch stacks there.
+constinit thread_local bool in_hook = false;
+
+// Hooks are the user's, but here nobody could catch what they throw.
+template <class Hook, class Told>
+void call_hook(const char* name, const Hook& hook, const Told& told) noexcept {
+  const InTheMiddle here;
+  const bool outer = std::exchange(in_hook, true);
+  try {
+    hook(told);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "bulkhead: %s threw, which it must not: %s\n", name, error.what());
+    std::terminate();
+  } catch (...) {
+    std::fprintf(stderr, "bulkhead: %s threw, which it must not\n", name);
+    std::terminate();
+  }
+  in_hook = outer;
+}
+
+}  // namespace
+
+void Domain::announce_death(const Death& death, bool joined) noexcept {
+  if (config_.on_death) {
+    call_hook("Config::on_death", config_.on_death, death);
+  } else if (death.exit.kind() == Exit::Kind::kPanic && !joined) {
+    report_failure(death);
+  }
+}
+
+// What is dropped by a hook is not told to it: its own messages could drop others for ever.
+void Domain::dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept {
+  if (!config_.on_dead_letter || in_hook) return;
+  call_hook("Config::on_dead_letter", config_.on_dead_letter, DeadLetter{receiver, message, cause});
+}
+
+// At most one line a second.
+void Domain::report_failure(const Death& death) noexcept {
+  const machine::Nanoseconds time = machine::now();
+  machine::Nanoseconds quiet_until = failures_quiet_until_.load(std::memory_order_relaxed);
+  if (time < quiet_until ||
+      !failures_quiet_until_.compare_exchange_strong(quiet_until, time + kFailuresToldEvery,
+                                                     std::memory_order_relaxed)) {
+    failures_untold_.fetch_add(1, std::memory_order_relaxed);
+    return;
+  }
+  const std::uint64_t untold = failures_untold_.exchange(0, std::memory_order_relaxed);
+  try {
+    const std::string others =
+        untold == 0 ? "" : " (and " + std::to_string(untold) + " others before)";
+    std::fprintf(stderr,
+                 "bulkhead: actor %s (%.*s)%s failed: %s. Set Config::on_death to be told of each "
+                 "failure, and to silence this.\n",
+                 to_string(death.actor).c_str(), static_cast<int>(death.actor_type.size()),
+                 death.actor_type.data(), others.c_str(), to_string(death.exit).c_str());
+  } catch (const std::bad_alloc&) {
+    std::fputs("bulkhead: an actor failed, and there is no memory to say how\n", stderr);
+  }
+}
+
+void Domain::report_stopped_send(std::string_view message) noexcept {
+  if (reported_.exchange(true, std::memory_order_relaxed)) return;
+  std::fprintf(
+      stderr,
+      "bulkhead: a message (%.*s) was sent to a runtime that is not running; it was dropped. "
+      "Start the runtime before sending, and stop senders before it is shut down. Said once; "
+      "stats().stopped_sends counts them.\n",
+      static_cast<int>(message.size()), message.data());
+}
+
+// --- at a stop ---
+
+// The actor that runs on a core, seen from outside: by the time that it is named it may have
+// stopped running, and while it is being destroyed its pid is that of its slot's next one.
+std::string Domain::runs_on(const Core& core) {
+  const Slot* slot = core.running;
+  if (slot == nullptr) return "";
+  const ActorClass* kind = slot->kind;
+  const Pid pid(Slab::index_of(*slot), slot->generation.load(std::memory_order_relaxed));
+  return to_string(pid) + (kind != nullptr ? " (" + std::string(kind->name) + ")" : "");
+}
+
+// Cores come to their other actors, and name them, when that handler has returned.
+void Domain::report_who_runs() const noexcept try {
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    const std::string actor = runs_on(*cores_[i]);
+    if (actor.empty()) continue;
+    std::fprintf(stderr,
+                 "bulkhead: shutdown: actor %s is still in a handler; shutdown waits until that "
+                 "returns or blocks\n",
+                 actor.c_str());
+  }
+} catch (const std::bad_alloc&) {
+}
+
+// A handler that neither returns nor blocks cannot be ended.
+void Domain::report_who_holds_up() const noexcept try {
+  for (std::size_t i = 0; i < all_cores(); ++i) {
+    const Core& core = *cores_[i];
+    if (core.arrivals.asleep()) continue;
+    const std::string actor = runs_on(core);
+    std::fprintf(
+        stderr,
+        "bulkhead: shutdown waits for core %zu: a handler there neither returns nor blocks (it "
+        "loops, or is in a system call)%s%s\n",
+        i, actor.empty() ? "" : ": actor ", actor.c_str());
+  }
+} catch (const std::bad_alloc&) {
+}
+
+}  // namespace bulkhead::core

@@ -6,6 +6,7 @@
 
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/slab.hpp"
 
 namespace bulkhead {
 
@@ -13,7 +14,9 @@ namespace core {
 
 bool is_self(Pid pid) noexcept {
   const Core* core = Core::current();
-  return core != nullptr && core->running != nullptr && pid_of(*core->running) == pid;
+  if (core == nullptr) return false;
+  const Slot* running = core->running;  // most often it is another one, which its place tells
+  return running != nullptr && running == &Slab::at(pid.index()) && pid_of(*running) == pid;
 }
 
 void decide_unanswered(AskFrame& frame) noexcept {

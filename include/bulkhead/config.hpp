@@ -59,8 +59,8 @@ struct Config {
   /// send, and spawn by Runtime::spawn; what blocks throws std::logic_error there, and so does the
   /// free spawn. Without it, failures are told on stderr, at most one a second.
   std::function<void(const Death&)> on_death = {};
-  /// Called for each message that is dropped, on the thread that drops it, after it was counted; but
-  /// not for those that a hook drops. The same holds for it.
+  /// Called for each message that is dropped, on the thread that drops it, after it was counted;
+  /// but not for those that a hook drops. The same holds for it.
   std::function<void(const DeadLetter&)> on_dead_letter = {};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

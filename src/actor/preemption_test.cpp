@@ -108,7 +108,7 @@ struct Small {
   long number = 0;
 };
 struct Large {
-  std::array<std::byte, 20'000> bytes{};
+  std::array<std::byte, 16'000> bytes{};
 };
 struct Question {
   using Answer = std::string;

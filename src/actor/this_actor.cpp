@@ -21,10 +21,12 @@ core::Slot& self(const char* function) {
   return *core->running;
 }
 
-// On a core, but in a hook, or in the destructor of a message that is dropped.
-bool must_not_wait() noexcept {
+// Not in a hook of a core, nor in the destructor of a message that is dropped there.
+bool may_wait(const char* function) {
   const core::Core* core = core::Core::current();
-  return core != nullptr && !core->may_wait();
+  if (core == nullptr) [[unlikely]]
+    self(function);
+  return core->may_wait();
 }
 
 [[noreturn]] void refuse_address(const core::Slot& running, const std::string& what) {
@@ -72,16 +74,14 @@ Pid parent() { return self("this_actor::parent").parent; }
 void stop() { self("this_actor::stop").set(core::Slot::kStopAsked); }
 
 void yield() {
-  if (must_not_wait()) return;
-  self("this_actor::yield");
+  if (!may_wait("this_actor::yield")) return;
   if (base::critical != nullptr) core::refuse_to_block();
   core::Core::yield();
   core::Core::check_unwind();
 }
 
 void sleep_for(Timeout time) {
-  if (must_not_wait()) return;
-  self("this_actor::sleep_for");
+  if (!may_wait("this_actor::sleep_for")) return;
   const std::uint64_t epoch = core::Core::begin_wait();
   core::Core::park(epoch, time.nanoseconds());
 }

@@ -231,7 +231,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 
 std::uint64_t Core::begin_wait() {
   Core* core = tl_core;
-  BULKHEAD_CHECK(core != nullptr && core->may_wait(), "only a handler can wait");
+  BULKHEAD_ASSERT(core != nullptr && core->may_wait(), "only a handler can wait");
   if (base::critical != nullptr) [[unlikely]]
     refuse_to_block();
   if (core->spare_ == nullptr) {
@@ -283,7 +283,6 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
 
 void Core::yield() {
   Core* core = tl_core;  // not used after block
-  if (!core->may_wait()) return;
   Slot& slot = *core->running;
   try {
     if (core->spare_ == nullptr) {
@@ -301,9 +300,7 @@ void Core::yield() {
 // In a destructor, or below another noexcept function, nothing may be thrown: there the wait is
 // over, as if time were up.
 void Core::check_unwind() {
-  const Core* core = current();
-  if (!core->may_wait()) return;
-  const Slot& slot = *core->running;
+  const Slot& slot = *current()->running;
   if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
       may_throw_unwind()) {
     throw Unwind();
@@ -386,7 +383,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
   Domain& domain = *core->domain.load(std::memory_order_relaxed);
   domain.announce_death(Death{pid, kind.name, exit}, awaited);
-  exit = Exit();                         // the destructor of its exception may send
+  if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
+    exit = Exit();                       // the destructor of its exception may send
   if (next != 0) core->give_slot(slot);  // a spent slot is never used again
   if (core->solo) domain.solo_is_vacant(*core);
   core->counts.ended.raise();

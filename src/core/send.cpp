@@ -125,12 +125,16 @@ bool lives(const Slot* slot, Pid pid) noexcept {
 }
 
 // Why an actor cannot reach one that does not live: told as a thread outside is told it.
-[[gnu::noinline, gnu::cold]] Delivery why_gone(const Slot* slot) noexcept {
+Delivery why_gone(const Slot* slot) noexcept {
   const Domain* domain = domain_of(slot);
   return domain != nullptr && domain != tl_core->domain.load(std::memory_order_relaxed) &&
                  !domain->running()
              ? Delivery::kStopped
              : Delivery::kGone;
+}
+
+[[gnu::noinline, gnu::cold]] Admission refuse_gone(const Slot* slot) noexcept {
+  return {nullptr, why_gone(slot)};
 }
 
 enum class Bound : bool { kIgnored, kKept };
@@ -189,7 +193,7 @@ Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
     core = Core::give_way(size_class);
   Slot* slot = Slab::find(to.index());
   if (!lives(slot, to)) [[unlikely]]
-    return {nullptr, why_gone(slot)};
+    return refuse_gone(slot);
   return admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
 }
 
@@ -243,7 +247,7 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
 Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
   if (tl_core == nullptr) return prepare_outside(to, bytes, Bound::kIgnored);
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) return {nullptr, why_gone(slot)};
+  if (!lives(slot, to)) return refuse_gone(slot);
   return admit(tl_core, slot, to, 0, bytes, size_class);
 }
 

@@ -4,6 +4,10 @@
 
 namespace bulkhead::core {
 
+[[gnu::cold]] void ReadyQueue::grow_or_chain(SlotRing& ring, Slot* slot) noexcept {
+  if (!ring.push_back(slot)) chain(slot);
+}
+
 [[gnu::cold]] void ReadyQueue::chain(Slot* slot) noexcept {
   slot->next_free = nullptr;
   (first_chained_ == nullptr ? first_chained_ : last_chained_->next_free) = slot;

@@ -27,18 +27,19 @@ class SlotRing {
   [[nodiscard]] bool empty() const noexcept { return first_ == end_; }
   [[nodiscard]] std::size_t size() const noexcept { return end_ - first_; }
 
+  [[nodiscard]] bool full() const noexcept { return end_ - first_ == capacity_; }
+  /// Not full.
+  void put_back(Slot* slot) noexcept { ring_[end_++ & (capacity_ - 1)] = slot; }
   /// False when it must grow and cannot.
   bool push_back(Slot* slot) noexcept {
-    if (end_ - first_ == capacity_) [[unlikely]] {
-      if (!grow()) return false;
-    }
-    ring_[end_++ & (capacity_ - 1)] = slot;
+    if (full() && !grow()) [[unlikely]]
+      return false;
+    put_back(slot);
     return true;
   }
   bool push_front(Slot* slot) noexcept {
-    if (end_ - first_ == capacity_) [[unlikely]] {
-      if (!grow()) return false;
-    }
+    if (full() && !grow()) [[unlikely]]
+      return false;
     ring_[--first_ & (capacity_ - 1)] = slot;
     return true;
   }
@@ -83,14 +84,10 @@ class SlotRing {
 class ReadyQueue {
  public:
   void push_hot(Slot* slot) noexcept {
-    if (newest_ != nullptr && !hot_.push_back(newest_)) [[unlikely]]
-      chain(newest_);
+    if (newest_ != nullptr) push_behind(hot_, newest_);
     newest_ = slot;
   }
-  void push_fair(Slot* slot) noexcept {
-    if (!fair_.push_back(slot)) [[unlikely]]
-      chain(slot);
-  }
+  void push_fair(Slot* slot) noexcept { push_behind(fair_, slot); }
 
   [[nodiscard]] bool empty() const noexcept {
     return newest_ == nullptr && hot_.empty() && fair_.empty() && chained_ == 0;
@@ -142,6 +139,14 @@ class ReadyQueue {
   }
 
  private:
+  void push_behind(SlotRing& ring, Slot* slot) noexcept {
+    if (ring.full()) [[unlikely]] {
+      grow_or_chain(ring, slot);
+    } else {
+      ring.put_back(slot);
+    }
+  }
+  void grow_or_chain(SlotRing& ring, Slot* slot) noexcept;
   void chain(Slot* slot) noexcept;
   [[nodiscard]] Slot* unchain() noexcept;  // null when there is none
 

@@ -140,13 +140,13 @@ TEST_P(AskWhileWaiting, who_asks_its_asker_can_only_time_out) {
 }
 
 // A14
-TEST_P(AskWhileWaiting, who_asks_itself_can_only_time_out) {
+TEST_P(AskWhileWaiting, who_asks_itself_is_told_so_at_once) {
   class Selfish {
    public:
     int receive(char /*message*/) { return 1; }
     bool receive(int /*message*/) {
-      const auto result = this_actor::address(this).ask('?', 20ms);
-      return !result.has_value() && result.error() == AskError::kTimedOut;
+      const auto result = this_actor::address(this).ask('?', 1h);
+      return !result.has_value() && result.error() == AskError::kSelf;
     }
   };
   const auto selfish = runtime.spawn<Selfish>();

@@ -120,6 +120,10 @@ void Sender::ask(std::uint32_t fuel) {
     return;
   }
   switch (answer.error()) {
+    case bulkhead::AskError::kSelf:
+      --world_.laws.asked;  // nothing was sent
+      was_refused(to);
+      break;
     case bulkhead::AskError::kGone:
     case bulkhead::AskError::kFull:
     case bulkhead::AskError::kNoMemory:

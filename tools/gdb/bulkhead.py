@@ -17,7 +17,7 @@ import struct
 import gdb
 import gdb.unwinder
 
-TURNS = ("vacant", "idle", "ready", "running", "blocked")
+TURNS = ("vacant", "idle", "ready", "running", "about to wait", "blocked")
 VACANT, IDLE, READY, RUNNING, PARKED = range(5)
 ENDING = 16         # Slot::kEnding
 GUEST_HOME = 0xfffe  # kGuestHome: not an actor

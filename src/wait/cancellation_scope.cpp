@@ -7,7 +7,6 @@
 #include "bulkhead/wait_group.hpp"
 #include "core/core.hpp"
 #include "sync/lock.hpp"
-#include "wait/stop_child.hpp"
 #include "wait/waiting.hpp"
 
 namespace bulkhead {
@@ -79,7 +78,7 @@ void CancellationScope::cancel() {
     }
     mine.lock.unlock();
     if (!child) return;
-    wait::stop_child(child);
+    static_cast<void>(request_stop(child));
   }
 }
 

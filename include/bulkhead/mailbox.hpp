@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "bulkhead/handler.hpp"
+#include "bulkhead/select.hpp"
 #include "bulkhead/signal.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/timer.hpp"
@@ -21,6 +22,12 @@ namespace core {
 /// In the actor whose state `mailbox` is: takes the oldest signal out of its queue that look()
 /// wants; waits for one. Null when time is up. Throws std::logic_error elsewhere.
 [[nodiscard]] Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout);
+/// There: puts a signal that was taken back in front of the queue.
+void put_back(Signal* signal) noexcept;
+/// There: how many signals are in the queue.
+[[nodiscard]] std::size_t queue_length() noexcept;
+/// There, with a wait open: lets any message end it; or no longer.
+void end_wait_by_mail(bool ends) noexcept;
 
 }  // namespace core
 
@@ -154,7 +161,11 @@ class Mailbox : private mailbox::Accepts<Ms>... {
   template <class... Fs>
   bool next_for(Timeout timeout, Fs&&... handlers) {
     static_assert(sizeof...(Fs) > 0, "bulkhead: Mailbox::next takes at least one handler");
-    return Receive<std::decay_t<Fs>...>{handlers...}.run(this, timeout);
+    Receive<std::decay_t<Fs>...> call{handlers...};
+    Signal* signal = call.find(this, timeout);
+    if (signal == nullptr) return false;
+    call.handle(signal);
+    return true;
   }
 
   /// Waits for a message of type M, and returns it.
@@ -173,10 +184,12 @@ class Mailbox : private mailbox::Accepts<Ms>... {
     return taken;
   }
 
+  template <class... Hs>
+  class MessageArm;  // see on_message
+
  private:
   template <class... Hs>
   struct Receive;
-
   std::move_only_function<void(Mailbox*)> body_;
 };
 
@@ -189,13 +202,11 @@ struct Mailbox<Ms...>::Receive {
 
   explicit Receive(Hs&... given) : handlers(given...) {}
 
-  bool run(const Mailbox<Ms...>* mailbox, Timeout timeout) {
-    for (;;) {
-      Signal* signal = core::receive(mailbox, &look, this, timeout);
-      if (signal == nullptr) return false;
-      if ((handle<Ms>(signal) || ...)) return true;
-    }
+  /// Null when time is up.
+  Signal* find(const Mailbox<Ms...>* mailbox, Timeout timeout) {
+    return core::receive(mailbox, &look, this, timeout);
   }
+  void handle(Signal* signal) { static_cast<void>((handle_as<Ms>(signal) || ...)); }
 
  private:
   using Self = Mailbox<Ms...>;
@@ -235,11 +246,11 @@ struct Mailbox<Ms...>::Receive {
   bool asks(Signal*& signal, Kind& kind, core::Look& decision) {
     using H = std::tuple_element_t<I, std::tuple<Hs...>>;
     if constexpr (mailbox::Takes<H, M>) {
+      if (kind == Kind::kOffer && !accept_offer<M>(signal, kind)) {
+        decision = core::Look::kDiscard;
+        return true;
+      }
       if constexpr (mailbox::Parts<H>::kConditional) {
-        if (kind == Kind::kOffer && !accept_offer<M>(signal, kind)) {
-          decision = core::Look::kDiscard;
-          return true;
-        }
         const M& message = kind == Kind::kTell ? *payload<M>(signal)
                                                : payload<handler::Question<M>>(signal)->message;
         if (!mailbox::Parts<H>::wants(std::get<I>(handlers), message)) return false;
@@ -271,36 +282,20 @@ struct Mailbox<Ms...>::Receive {
     return true;
   }
 
-  // False when there was no message in it after all.
+  // What was taken is never an offer any more.
   template <class M>
-  bool handle(Signal* signal) {
-    switch (kind_of<M>(signal)) {
-      case Kind::kOther:
-        return false;
-      case Kind::kTell: {
-        const Release<M> release{signal, payload<M>(signal)};
-        call(std::move(*release.payload), mailbox::ReplyFor<M>(core::ReplyTo{}));
-        return true;
-      }
-      case Kind::kAsk: {
-        auto* question = payload<handler::Question<M>>(signal);
-        mailbox::ReplyFor<M> reply(question->to);
-        const Release<handler::Question<M>> release{signal, question};
-        call(std::move(question->message), std::move(reply));
-        return true;
-      }
-      case Kind::kOffer:
-        return handle_offer<M>(signal);
+  bool handle_as(Signal* signal) {
+    const Kind kind = kind_of<M>(signal);
+    if (kind == Kind::kTell) {
+      const Release<M> release{signal, payload<M>(signal)};
+      call(std::move(*release.payload), mailbox::ReplyFor<M>(core::ReplyTo{}));
+    } else if (kind == Kind::kAsk) {
+      auto* question = payload<handler::Question<M>>(signal);
+      mailbox::ReplyFor<M> reply(question->to);
+      const Release<handler::Question<M>> release{signal, question};
+      call(std::move(question->message), std::move(reply));
     }
-    return false;
-  }
-  template <class M>
-  bool handle_offer(Signal* signal) {
-    const handler::Offer<M> offer = *payload<handler::Offer<M>>(signal);
-    core::withdraw_later(signal);
-    if (!core::claim(offer.to)) return false;
-    call(handler::take_offer(offer), mailbox::ReplyFor<M>(core::ReplyTo{}));
-    return true;
+    return kind != Kind::kOther;
   }
 
   template <class P>
@@ -332,5 +327,52 @@ struct Mailbox<Ms...>::Receive {
     return false;
   }
 };
+
+/// In a select: a message for one of the handlers. All of it is the mailbox's actor's.
+template <class... Ms>
+template <class... Hs>
+class Mailbox<Ms...>::MessageArm final : public SelectArm {
+ public:
+  MessageArm(const Mailbox* mailbox, Hs... handlers)
+      : mailbox_(mailbox),
+        handlers_(std::move(handlers)...),
+        receive_(std::apply([](Hs&... each) { return Receive<Hs...>(each...); }, handlers_)) {}
+
+  [[nodiscard]] bool attempt() override {
+    signal_ = receive_.find(mailbox_, Timeout(std::chrono::nanoseconds::zero()));
+    seen_ = core::queue_length();
+    return signal_ != nullptr;
+  }
+  [[nodiscard]] bool enroll(const core::Waiter& /*waiter*/) noexcept override {
+    if (core::queue_length() != seen_) return false;
+    core::end_wait_by_mail(true);
+    return true;
+  }
+  [[nodiscard]] bool withdraw() noexcept override {
+    core::end_wait_by_mail(false);
+    return false;  // an attempt tells
+  }
+  void give_back() override {
+    if (signal_ != nullptr) core::put_back(std::exchange(signal_, nullptr));
+  }
+  void stop() noexcept override {}
+  void run() override {
+    if (signal_ != nullptr) receive_.handle(std::exchange(signal_, nullptr));
+  }
+
+ private:
+  const Mailbox* mailbox_;
+  std::tuple<Hs...> handlers_;
+  Receive<Hs...> receive_;
+  Signal* signal_ = nullptr;
+  std::size_t seen_ = 0;
+};
+
+/// In a select, as Mailbox::next: ready when there is a message that one of the handlers takes.
+template <class... Ms, class... Fs>
+[[nodiscard]] auto on_message(Mailbox<Ms...>& mailbox, Fs... handlers) {
+  static_assert(sizeof...(Fs) > 0, "bulkhead: on_message takes at least one handler");
+  return typename Mailbox<Ms...>::template MessageArm<Fs...>(&mailbox, std::move(handlers)...);
+}
 
 }  // namespace bulkhead

@@ -171,6 +171,28 @@ class SendArmOf final : public SendArm {
   F function_;
 };
 
+/// Ready when the calling actor is asked to stop.
+class StopArm : public SelectArm {
+ public:
+  [[nodiscard]] bool attempt() final;
+  [[nodiscard]] bool enroll(const Waiter& waiter) noexcept final;
+  [[nodiscard]] bool withdraw() noexcept final;
+  void stop() noexcept final {}
+
+ protected:
+  ~StopArm() = default;
+};
+
+template <class F>
+class StopArmOf final : public StopArm {
+ public:
+  explicit StopArmOf(F function) : function_(std::move(function)) {}
+  void run() override { function_(); }
+
+ private:
+  F function_;
+};
+
 template <class F>
 class AfterArm final : public SelectArm {
  public:
@@ -219,6 +241,15 @@ template <class F>
 [[nodiscard]] auto after(Timeout time, F function) {
   static_assert(std::invocable<F&>, "bulkhead: the function of after takes no argument");
   return core::AfterArm<F>(time, std::move(function));
+}
+
+/// Ready when the calling actor is asked to stop (request_stop). It is not unwound then: it may go
+/// on, and ends when its handler or body returns, or when it is asked again. A shutdown of the
+/// runtime unwinds it all the same. Never ready on threads outside.
+template <class F>
+[[nodiscard]] auto on_stop(F function) {
+  static_assert(std::invocable<F&>, "bulkhead: the function of on_stop takes no argument");
+  return core::StopArmOf<F>(std::move(function));
 }
 
 template <class A>

@@ -300,7 +300,9 @@ void Core::yield() {
 // In a destructor, or below another noexcept function, nothing may be thrown: there the wait is
 // over, as if time were up.
 void Core::check_unwind() {
-  const Slot& slot = *current()->running;
+  const Core* core = current();
+  const Slot& slot = *core->running;
+  if (slot.has(Slot::kHearsStop) && !core->domain.load(std::memory_order_relaxed)->ending()) return;
   if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
       may_throw_unwind()) {
     throw Unwind();

@@ -136,9 +136,8 @@ void Core::turn_over() {
 // say so, since a single one may have been stretched by other processes.
 void Core::note_cost(machine::Nanoseconds elapsed) noexcept {
   const std::uint64_t handled = counts.handled.read();
-  const std::uint64_t work =
-      std::max<std::uint64_t>(handled - handled_before_,
-                              kActivationsPerTurn - activations_left_ - given_up_);
+  const std::uint64_t work = std::max<std::uint64_t>(
+      handled - handled_before_, kActivationsPerTurn - activations_left_ - given_up_);
   given_up_ = 0;
   handled_before_ = handled;
   if (work == 0) return;

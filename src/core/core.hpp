@@ -120,8 +120,6 @@ class alignas(64) Core {
   /// one if there is none. Null when time is up. The message is in hand until the next call, or the
   /// end.
   [[nodiscard]] static Signal* receive(LookAt look, void* context, machine::Nanoseconds timeout);
-  /// Lets any message end the wait that the running actor has begun.
-  static void end_wait_by_mail() noexcept;
   /// Lets the others run. Without effect when there is no memory for a stack to go on with.
   static void yield();
   /// Throws Unwind when the running actor is to end and it may be thrown.
@@ -370,6 +368,12 @@ class InTheMiddle {
 
 /// Gives a signal's memory back. Any thread.
 void release_anywhere(Signal* signal) noexcept;
+
+/// Takes a request to stop off the running actor: true when there was one, and its runtime goes on.
+[[nodiscard]] bool take_stop_request() noexcept;
+/// Whether the running actor is to be unwound by requests to stop, or only to be woken. False when
+/// it was asked to hear them and there is one.
+[[nodiscard]] bool hear_stop_requests(bool hears) noexcept;
 
 /// Any thread: makes an actor end at its next wait, or at once when it is waiting or idle.
 [[nodiscard]] Delivery request_stop(Pid actor) noexcept;

@@ -2,7 +2,9 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "bulkhead/mailbox.hpp"
 #include "core/core.hpp"
+#include "core/domain.hpp"
 
 namespace bulkhead::core {
 
@@ -62,11 +64,55 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
     const machine::Nanoseconds left = due == machine::kNever ? due : due - machine::now();
     if (timeout == 0 || left <= 0) return nullptr;
     const std::uint64_t epoch = begin_wait();
-    end_wait_by_mail();
+    slot.set(Slot::kReceiving);
     park(epoch, left);
   }
 }
 
-void Core::end_wait_by_mail() noexcept { tl_core->running->set(Slot::kReceiving); }
+void put_back(Signal* signal) noexcept {
+  Core* core = Core::current();
+  Slot& slot = *core->running;
+  core->stack->in_hand_ops = nullptr;
+  signal->next = slot.oldest;
+  if (slot.oldest == nullptr) slot.newest = signal;
+  slot.oldest = signal;
+  ++slot.length;
+}
+
+std::size_t queue_length() noexcept { return Core::current()->running->length; }
+
+void end_wait_by_mail(bool ends) noexcept {
+  Slot& slot = *Core::current()->running;
+  if (ends) {
+    slot.set(Slot::kReceiving);
+  } else {
+    slot.clear(Slot::kReceiving);
+  }
+}
+
+bool take_stop_request() noexcept {
+  const Core* core = Core::current();
+  if (core == nullptr || !core->may_wait()) return false;
+  Slot& slot = *core->running;
+  if (!slot.has(Slot::kUnwind) || core->domain.load(std::memory_order_relaxed)->ending()) {
+    return false;
+  }
+  slot.clear(Slot::kUnwind);
+  return true;
+}
+
+bool hear_stop_requests(bool hears) noexcept {
+  const Core* core = Core::current();
+  if (core == nullptr || !core->may_wait()) return true;
+  Slot& slot = *core->running;
+  if (!hears) {
+    slot.clear(Slot::kHearsStop);
+    return true;
+  }
+  if (core->domain.load(std::memory_order_relaxed)->ending()) return true;  // it is unwound
+  if (slot.has(Slot::kUnwind)) return false;
+  slot.set(Slot::kHearsStop);
+  return true;
+}
 
 }  // namespace bulkhead::core

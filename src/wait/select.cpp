@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "core/core.hpp"
 #include "machine/clock.hpp"
 #include "wait/channel_core.hpp"
 
@@ -89,6 +90,18 @@ void SendArm::give_back() {
   empty_block();
 }
 
+// --- requests to stop ----------------------------------------------------------------------------
+
+// All on the actor's own core: it finds the mark, which has ended its wait, when it looks again.
+bool StopArm::attempt() { return take_stop_request(); }
+
+bool StopArm::enroll(const Waiter& /*waiter*/) noexcept { return hear_stop_requests(true); }
+
+bool StopArm::withdraw() noexcept {
+  static_cast<void>(hear_stop_requests(false));
+  return false;
+}
+
 // --- select --------------------------------------------------------------------------------------
 
 namespace {
@@ -150,7 +163,7 @@ class Selection {
       if (!clocked_) begin();
       if (elapsed_ >= limit_) return std::nullopt;
       if (const Chosen served = wait()) return served;
-      if (parked_ && Wait::ending()) return std::nullopt;
+      if (parked_ && Wait::ending()) return attempt();
       if (nearest_ != machine::kNever) elapsed_ = machine::now() - start_;
     }
   }

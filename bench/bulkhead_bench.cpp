@@ -3,6 +3,7 @@
 #include "bulkhead_blocked.hpp"
 #include "bulkhead_lives.hpp"
 #include "bulkhead_messages.hpp"
+#include "bulkhead_threads.hpp"
 #include "bulkhead_timing.hpp"
 #include "program.hpp"
 
@@ -27,6 +28,10 @@ int main(int argc, char** argv) {
                                 {"idle_round_trip", bench::idle_round_trip},
                                 {"timers", bench::timers},
                                 {"yield", bench::yield},
+                                {"channel", bench::channel},
+                                {"select", bench::select_eight},
+                                {"lock", bench::lock},
+                                {"lock_contended", bench::lock_contended},
                             },
                             argc, argv);
 }

@@ -154,13 +154,6 @@ inline Result spawn_end_stack(const Request& request) {
   });
 }
 
-inline Result spawn_join(const Request& request) {
-  std::atomic<std::uint64_t> ran{0};
-  return run_spawns(request, 1, ran, [&ran] {
-    ::bulkhead::spawn([&ran] { ran.fetch_add(1, std::memory_order_relaxed); });
-  });
-}
-
 struct WakeUp {};
 
 /// Waits for one message. Each knows the one that was made before it, and passes the message on, so

@@ -174,13 +174,16 @@ TEST_P(Mailboxes, that_wait_are_idle) {
 }
 
 TEST_P(Mailboxes, count_the_message_in_hand_as_dropped_when_the_body_fails) {
-  const auto box = runtime.spawn_with<Box>(on_core(1), [](Box& mailbox) {
+  std::atomic<bool> go{false};
+  const auto box = runtime.spawn_with<Box>(on_core(1), [&go](Box& mailbox) {
+    while (!go) this_actor::sleep_for(100us);
     for (;;) {
       const int value = mailbox.next<Number>().value;
       if (value == 3) throw std::runtime_error("three");
     }
   });
   for (int i = 1; i <= 5; ++i) box.send(Number{i});
+  go = true;
   EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
   const bulkhead::Stats stats = runtime.stats();
   EXPECT_EQ(stats.dropped_for(DropCause::kHandlerFailed), 1u);

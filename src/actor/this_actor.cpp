@@ -5,8 +5,10 @@
 #include <string_view>
 
 #include "base/critical.hpp"
+#include "bulkhead/stop_token.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/extras.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead {
@@ -84,6 +86,13 @@ void sleep_for(Timeout time) {
   if (!may_wait("this_actor::sleep_for")) return;
   const std::uint64_t epoch = core::Core::begin_wait();
   core::Core::park(epoch, time.nanoseconds());
+}
+
+std::stop_token stop_token() {
+  core::Slot& slot = self("this_actor::stop_token");
+  core::Extras& extras = core::extras_of(slot, *core::Core::current());
+  if (extras.stop == nullptr) extras.stop = new sync::StopSource;
+  return extras.stop->get_token();
 }
 
 std::size_t core() {

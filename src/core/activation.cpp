@@ -302,6 +302,8 @@ void Core::yield() {
 void Core::check_unwind() {
   const Core* core = current();
   const Slot& slot = *core->running;
+  if (slot.has(Slot::kUnwind) && slot.extras != nullptr) [[unlikely]]
+    tell_stop(*core->running);
   if (slot.has(Slot::kHearsStop) && !core->domain.load(std::memory_order_relaxed)->ending()) return;
   if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
       may_throw_unwind()) {

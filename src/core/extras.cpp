@@ -148,7 +148,15 @@ Extras& extras_of(Slot& slot, Core& core) {
   return *slot.extras;
 }
 
+void tell_stop(Slot& slot) noexcept {
+  if (slot.extras == nullptr || slot.extras->stop == nullptr) return;
+  const InTheMiddle here;  // callbacks are the user's
+  slot.extras->stop->request_stop();
+}
+
 void discard_extras(Slot& slot, Core& core) noexcept {
+  if (slot.has(Slot::kUnwind)) tell_stop(slot);
+  delete slot.extras->stop;
   while (SendTimer* timer = slot.extras->timers) {
     core.timers.cancel(*timer);
     Signal* signal = timer->signal;

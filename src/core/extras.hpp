@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/core.hpp"
+#include "sync/stop_source.hpp"
 
 namespace bulkhead::core {
 
@@ -22,13 +23,16 @@ struct SendTimer : Timer {
 struct Extras {
   SendTimer* timers = nullptr;
   std::uint32_t timer_count = 0;
-  std::uint16_t pool = 0;  // whose memory it is: the actor may have moved since
+  std::uint16_t pool = 0;            // whose memory it is: the actor may have moved since
+  sync::StopSource* stop = nullptr;  // when somebody has asked for a token
 };
 
 static_assert(sizeof(Extras) <= kSmallestBlock);
 
 /// Makes them if need be. Throws std::bad_alloc.
 [[nodiscard]] Extras& extras_of(Slot& slot, Core& core);
+/// Tells those who hold its token that the actor is asked to stop.
+void tell_stop(Slot& slot) noexcept;
 /// Ends an actor's timers and gives its extras back.
 void discard_extras(Slot& slot, Core& core) noexcept;
 /// A timer's message goes to its receiver.

@@ -5,6 +5,7 @@
 #include "bulkhead/mailbox.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/extras.hpp"
 
 namespace bulkhead::core {
 
@@ -97,6 +98,7 @@ bool take_stop_request() noexcept {
   if (!slot.has(Slot::kUnwind) || core->domain.load(std::memory_order_relaxed)->ending()) {
     return false;
   }
+  tell_stop(slot);
   slot.clear(Slot::kUnwind);
   return true;
 }

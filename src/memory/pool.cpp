@@ -79,9 +79,7 @@ void* take_from_heap(std::size_t bytes) {
   return block;
 }
 
-void give_to_heap(void* block) noexcept {
-  std::free(block);
-}
+void give_to_heap(void* block) noexcept { std::free(block); }
 
 Pool::~Pool() {
   collect_returned();

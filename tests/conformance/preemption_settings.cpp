@@ -113,8 +113,7 @@ TEST_F(PreemptionInTheEnvironment, is_refused_when_malformed) {
   }
   for (const char* const on : {"0", "1"}) {
     setenv("BULKHEAD_PREEMPT", on, 1);
-    for (const char* const text :
-         {"0", "-5", "1.5", "3600001", "ten", "99999999999999999999"}) {
+    for (const char* const text : {"0", "-5", "1.5", "3600001", "ten", "99999999999999999999"}) {
       setenv("BULKHEAD_PREEMPT_MS", text, 1);
       const std::string error = error_of_runtime();
       EXPECT_NE(error.find("BULKHEAD_PREEMPT_MS is \"" + std::string(text) + "\""),

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "bulkhead/signal.hpp"
@@ -10,7 +11,7 @@
 namespace bulkhead {
 
 namespace core {
-class Joint;
+struct Joint;
 }  // namespace core
 
 struct ActorClass {
@@ -26,8 +27,8 @@ struct ActorClass {
   std::int64_t (*receive_timeout)(void* actor);
   /// Its handler; null when it has none.
   void (*on_receive_timeout)(void* actor);
-  /// Hands over what the actor's exit is told to, when it has ended; null when nobody joins it.
-  core::Joint* (*joint)(void* actor);
+  /// Hands over what tells of the actor's end; null when it cannot be joined.
+  std::shared_ptr<core::Joint> (*joint)(void* actor);
   /// A callable actor: `started` is its body, and it ends when that returns.
   bool runs_once;
 };

@@ -3,7 +3,6 @@
 
 #include <expected>
 #include <memory>
-#include <new>
 #include <optional>
 #include <type_traits>
 #include <utility>
@@ -12,63 +11,30 @@
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
 #include "bulkhead/pid.hpp"
-#include "bulkhead/wait.hpp"
+#include "bulkhead/wait_group.hpp"
 
 namespace bulkhead {
 
 namespace core {
 
-/// What an actor's body and whoever joins it share. Counted; the last one destroys it.
-class Joint {
- public:
-  Joint();
-  Joint(const Joint&) = delete;
-  Joint& operator=(const Joint&) = delete;
-
-  struct State;
-
-  /// The actor: does somebody still want to know how it ends?
-  [[nodiscard]] bool is_awaited() const noexcept;
-  /// The actor, once: it is ending. Gives up its share, and with it, if nobody will join it, what
-  /// its body returned.
-  [[nodiscard]] State* let_go(const Exit& exit) noexcept;
-  /// After that, once: it has ended, and all of it is gone.
-  static void end(State& state) noexcept;
-  /// The joiner, one at a time: waits for the end. False when time is up, or when the joiner is to
-  /// end itself and cannot be unwound.
-  [[nodiscard]] bool wait(Timeout timeout);
-  /// After that.
-  [[nodiscard]] const Exit& exit() const noexcept;
-
-  struct Release {
-    void operator()(Joint* joint) const noexcept { joint->release(); }
-  };
-
- protected:
-  virtual ~Joint();
-
- private:
-  [[nodiscard]] bool announce(const Waiter& waiter) noexcept;
-  void release() noexcept;
-
-  State* state_;
+/// What an actor's body and whoever joins it share.
+struct Joint {
+  WaitGroup alive{1};
+  Exit exit;  // written before it is done
 };
-
-template <class T>
-using JointPointer = std::unique_ptr<T, Joint::Release>;
 
 template <class R>
-struct JointOf final : Joint {
-  std::optional<R> value;  // written by the body before its end
+struct JointOf : Joint {
+  std::optional<R> value;  // written by the body
 };
 template <>
-struct JointOf<void> final : Joint {};
+struct JointOf<void> : Joint {};
 
 /// The state of an actor that runs `body()` once, for whoever joins it.
 template <class F, class R>
 struct JoinedBody {
   F body;
-  JointPointer<JointOf<R>> joint;
+  std::shared_ptr<JointOf<R>> joint;
 
   void operator()() {
     if constexpr (std::is_void_v<R>) {
@@ -92,7 +58,7 @@ template <class R>
 class JoinHandle {
  public:
   JoinHandle() = default;
-  JoinHandle(Pid pid, core::JointPointer<core::JointOf<R>> joint) noexcept
+  JoinHandle(Pid pid, std::shared_ptr<core::JointOf<R>> joint) noexcept
       : pid_(pid), joint_(std::move(joint)) {}
 
   [[nodiscard]] Pid pid() const noexcept { return pid_; }
@@ -101,23 +67,18 @@ class JoinHandle {
 
   /// Waits until the actor has ended, and all of it is gone. In an actor only the actor waits; a
   /// thread outside is blocked. Throws std::logic_error when not joinable, or in the actor itself.
-  Outcome<R> join() {
-    auto outcome = join_for(kForever);
-    // Only in a destructor of an actor that is itself to end does this wait end early.
-    if (!outcome) return std::unexpected(Exit::stopped());
-    return *std::move(outcome);
-  }
+  /// In destructors it waits also when the caller is to end, as locks do.
+  Outcome<R> join() { return *join_for(kForever); }
 
   /// The same, for a limited time: empty, and still joinable, when that has passed.
   std::optional<Outcome<R>> join_for(Timeout timeout) {
     check();
-    if (!joint_->wait(timeout)) return std::nullopt;
+    if (!joint_->alive.wait_for(timeout)) return std::nullopt;
     const auto joint = std::move(joint_);
-    if (!joint->exit().is_normal()) return std::unexpected(joint->exit());
+    if (!joint->exit.is_normal()) return std::unexpected(joint->exit);
     if constexpr (std::is_void_v<R>) {
       return Outcome<R>();
     } else {
-      if (!joint->value) return std::unexpected(joint->exit());  // it was stopped before its start
       return Outcome<R>(*std::move(joint->value));
     }
   }
@@ -126,7 +87,7 @@ class JoinHandle {
   void check() const;
 
   Pid pid_;
-  core::JointPointer<core::JointOf<R>> joint_;
+  std::shared_ptr<core::JointOf<R>> joint_;
 };
 
 namespace core {

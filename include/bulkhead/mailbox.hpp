@@ -20,8 +20,11 @@ namespace bulkhead {
 namespace core {
 
 /// In the actor whose state `mailbox` is: takes the oldest signal out of its queue that look()
-/// wants; waits for one. Null when time is up. Throws std::logic_error elsewhere.
+/// wants; waits for one. Null when time is up, or the actor is to end and cannot be unwound from
+/// here. Throws std::logic_error elsewhere.
 [[nodiscard]] Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout);
+/// Throws std::logic_error: there is no message to return.
+[[noreturn]] void refuse_to_receive();
 /// There: puts a signal that was taken back in front of the queue.
 void put_back(Signal* signal) noexcept;
 /// There: how many signals are in the queue.
@@ -168,10 +171,13 @@ class Mailbox : private mailbox::Accepts<Ms>... {
     return true;
   }
 
-  /// Waits for a message of type M, and returns it.
+  /// Waits for a message of type M, and returns it. In a destructor of an actor that is to end,
+  /// where nothing is waited for, throws std::logic_error; the others find no message there.
   template <class M>
   M next() {
-    return *next_for<M>(kForever);
+    std::optional<M> message = next_for<M>(kForever);
+    if (!message) core::refuse_to_receive();
+    return *std::move(message);
   }
   /// The same, for a limited time.
   template <class M>

@@ -159,7 +159,9 @@ constexpr ActorClass make_joined_class() {
   using State = JoinedBody<F, R>;
   ActorClass kind = make_callable_class<State>();
   kind.name = type_name<F>();
-  kind.joint = [](void* body) -> Joint* { return static_cast<State*>(body)->joint.release(); };
+  kind.joint = [](void* body) -> std::shared_ptr<Joint> {
+    return std::move(static_cast<State*>(body)->joint);
+  };
   return kind;
 }
 template <class F, class R>
@@ -217,10 +219,10 @@ auto spawn_joined(const SpawnOptions& options, Domain* domain, F&& body) {
   using R = std::decay_t<std::invoke_result_t<Function&>>;
   using State = JoinedBody<Function, R>;
   check_actor<Function>();
-  JointPointer<JointOf<R>> mine(new JointOf<R>);
-  State state{std::forward<F>(body), JointPointer<JointOf<R>>(mine.get())};
+  auto joint = std::make_shared<JointOf<R>>();
+  State state{std::forward<F>(body), joint};
   const Pid pid = spawn<State>(kJoinedClass<Function, R>, options, domain, std::move(state));
-  return JoinHandle<R>(pid, std::move(mine));
+  return JoinHandle<R>(pid, std::move(joint));
 }
 
 }  // namespace core

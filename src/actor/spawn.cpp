@@ -216,7 +216,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
       core->make_ready(slot);
     }
     // The constructor may have let the core run, and that may have ended all the others.
-    if (core->domain.load(std::memory_order_relaxed)->ending()) core->end_newcomers();
+    core->end_newcomer(slot);
     return pid;
   }
   Core& home = *elsewhere;

@@ -1,8 +1,5 @@
 #include "bulkhead/wait.hpp"
 
-#include <stdexcept>
-
-#include "bulkhead/mailbox.hpp"
 #include "core/core.hpp"
 #include "core/guest.hpp"
 
@@ -52,14 +49,6 @@ void Wait::park(Timeout timeout) {
     open_ = Open::kNo;
     Core::park(waiter_.epoch, timeout.nanoseconds());
   }
-}
-
-Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout) {
-  const Core* core = Core::current();
-  if (core == nullptr || core->running == nullptr || core->running->state != mailbox) {
-    throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
-  }
-  return Core::receive(look, context, timeout.nanoseconds());
 }
 
 bool Wait::ending() noexcept {

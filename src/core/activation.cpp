@@ -224,9 +224,13 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 }
 
 [[gnu::noinline, gnu::cold]] void refuse_to_block() {
-  const char* why = base::critical;
-  if (why == nullptr) why = "the copying or moving of a message that is asked must not block";
-  throw std::logic_error(std::string("bulkhead: ") + why);
+  throw std::logic_error(std::string("bulkhead: ") + base::critical);
+}
+
+void Core::reserve_spare() {
+  if (spare_ == nullptr) {
+    spare_ = take_stack(domain.load(std::memory_order_relaxed)->stack_class);
+  }
 }
 
 std::uint64_t Core::begin_wait() {
@@ -234,12 +238,9 @@ std::uint64_t Core::begin_wait() {
   BULKHEAD_ASSERT(core != nullptr && core->may_wait(), "only a handler can wait");
   if (base::critical != nullptr) [[unlikely]]
     refuse_to_block();
-  if (core->spare_ == nullptr) {
-    core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
-  }
+  core->reserve_spare();
   Slot& slot = *core->running;
-  if (slot.turn != Turn::kRunning) [[unlikely]]
-    refuse_to_block();
+  BULKHEAD_ASSERT(slot.turn == Turn::kRunning, "an actor has one wait at a time");
   slot.turn = Turn::kOpening;
   return slot.wait.begin();
 }
@@ -285,30 +286,28 @@ void Core::yield() {
   Core* core = tl_core;  // not used after block
   Slot& slot = *core->running;
   try {
-    if (core->spare_ == nullptr) {
-      core->spare_ = core->take_stack(core->domain.load(std::memory_order_relaxed)->stack_class);
-    }
-    slot.turn = Turn::kReady;  // first: nothing here may make it give way
-    core->ready.push_fair(&slot);
+    core->reserve_spare();
   } catch (const std::exception&) {
-    slot.turn = Turn::kRunning;
     return;
   }
+  slot.turn = Turn::kReady;  // first: nothing here may make it give way
+  core->ready.push_fair(&slot);
   core->block(slot, std::exchange(core->spare_, nullptr));
 }
 
-// In a destructor, or below another noexcept function, nothing may be thrown: there the wait is
-// over, as if time were up.
 void Core::check_unwind() {
-  const Core* core = current();
-  const Slot& slot = *core->running;
-  if (slot.has(Slot::kUnwind) && slot.extras != nullptr) [[unlikely]]
-    tell_stop(*core->running);
-  if (slot.has(Slot::kHearsStop) && !core->domain.load(std::memory_order_relaxed)->ending()) return;
-  if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
-      may_throw_unwind()) {
-    throw Unwind();
+  Slot& slot = *current()->running;
+  if (!slot.has(Slot::kUnwind)) return;
+  tell_stop(slot);
+  if (slot.has(Slot::kHearsStop) && !current()->domain.load(std::memory_order_relaxed)->ending()) {
+    return;
   }
+  if (may_unwind()) throw Unwind();
+}
+
+bool Core::may_unwind() {
+  return !current()->running->has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
+         may_throw_unwind();
 }
 
 // --- the end -------------------------------------------------------------------------------------
@@ -362,13 +361,15 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   const Pid pid = pid_of(slot);
   slot.set(Slot::kEnding);
   const ActorClass& kind = *slot.kind;
-  Joint* joint = kind.joint != nullptr ? kind.joint(slot.state) : nullptr;
+  std::shared_ptr<Joint> joint;
+  if (kind.joint != nullptr) [[unlikely]]
+    joint = kind.joint(slot.state);
   // First of all nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
   kind.destroy(slot.state);
-  const bool awaited = joint != nullptr && joint->is_awaited();
-  Joint::State* joined = joint != nullptr ? joint->let_go(exit) : nullptr;
+  if (joint.use_count() == 1) joint.reset();  // nobody joins it: what it returned goes now
+  if (joint != nullptr) joint->exit = exit;
   Core* core = current();
   core->release_block(slot.state, slot.state_pool, slot.state_class);
   slot.state = nullptr;
@@ -386,7 +387,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   slot.flags = 0;
   if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
   Domain& domain = *core->domain.load(std::memory_order_relaxed);
-  domain.announce_death(Death{pid, kind.name, exit}, awaited);
+  domain.announce_death(Death{pid, kind.name, exit}, joint != nullptr);
   if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
     exit = Exit();                       // the destructor of its exception may send
   if (next != 0) core->give_slot(slot);  // a spent slot is never used again
@@ -395,7 +396,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   core->counts.timeouts_ended.raise(timeouts);
   core->counts.dropped_sent.raise(settled.dropped);
   core->counts.handled.raise(settled.handled);
-  if (joined != nullptr) Joint::end(*joined);
+  if (joint != nullptr) joint->alive.done();
 }
 
 }  // namespace bulkhead::core

@@ -227,8 +227,7 @@ void Core::adopt(Slot& slot) {
   } else if (slot.turn == Turn::kIdle && (slot.oldest != nullptr || slot.has(Slot::kUnwind))) {
     make_ready(slot);
   }
-  // One that comes after the others were ended; before that, it is among them.
-  if (unwound_ && domain.load(std::memory_order_relaxed)->ending()) unwind(slot);
+  end_newcomer(slot);
 }
 
 void Core::take_in(Slot& slot, Signal* signals) noexcept {

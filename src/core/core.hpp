@@ -117,13 +117,16 @@ class alignas(64) Core {
   /// nobody will. Else it must be parked in, and is woken.
   [[nodiscard]] static bool retire_wait(std::uint64_t epoch) noexcept;
   /// Takes the oldest signal out of the running actor's queue that look() wants taken; waits for
-  /// one if there is none. Null when time is up. The message is in hand until the next call, or the
-  /// end.
+  /// one if there is none. Null when time is up, or the actor is to end and cannot be unwound. The
+  /// message is in hand until the next call, or the end.
   [[nodiscard]] static Signal* receive(LookAt look, void* context, machine::Nanoseconds timeout);
   /// Lets the others run. Without effect when there is no memory for a stack to go on with.
   static void yield();
   /// Throws Unwind when the running actor is to end and it may be thrown.
   static void check_unwind();
+  /// May Unwind be thrown here? Not in a destructor, nor below another noexcept function: there the
+  /// waits of an actor that is to end are over at once, as if time were up.
+  [[nodiscard]] static bool may_unwind();
   /// For a sender that finds the pool dry: lets the receivers of its signals run first, if it is a
   /// flood. Returns the core to go on on.
   [[nodiscard]] static Core* give_way(std::uint8_t size_class) noexcept;
@@ -182,8 +185,8 @@ class alignas(64) Core {
   /// Makes an actor of this core end at its next wait, its frames being unwound; at once when it is
   /// waiting, or idle.
   void unwind(Slot& slot);
-  /// The domain is ending, and an actor has come after the others were ended.
-  void end_newcomers() noexcept { unwound_ = false; }
+  /// For an actor that has come here: ends it, if its domain is ending and the others have been.
+  void end_newcomer(Slot& slot);
 
   [[nodiscard]] machine::Nanoseconds clock() const noexcept { return now_; }
 
@@ -264,6 +267,7 @@ class alignas(64) Core {
   static void finish(Slot& slot, Exit exit, Settled settled);
   [[nodiscard]] static Exit read_out(std::exception_ptr failure) noexcept;
   void block(Slot& slot, machine::Stack* fresh);
+  void reserve_spare();
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);
   void change_stack(Slot& slot, machine::Stack* me);
@@ -371,9 +375,10 @@ void release_anywhere(Signal* signal) noexcept;
 
 /// Takes a request to stop off the running actor: true when there was one, and its runtime goes on.
 [[nodiscard]] bool take_stop_request() noexcept;
-/// Whether the running actor is to be unwound by requests to stop, or only to be woken. False when
-/// it was asked to hear them and there is one.
-[[nodiscard]] bool hear_stop_requests(bool hears) noexcept;
+/// From now on a request to stop wakes the running actor, but does not unwind it. False when there
+/// is one already.
+[[nodiscard]] bool hear_stop_requests() noexcept;
+void hear_no_stop_requests() noexcept;
 
 /// Any thread: makes an actor end at its next wait, or at once when it is waiting or idle.
 [[nodiscard]] Delivery request_stop(Pid actor) noexcept;

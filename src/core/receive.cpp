@@ -1,7 +1,7 @@
 // Receiving in mid-handler: an actor takes messages out of its own queue, in its own order.
+#include <stdexcept>
 #include <utility>
 
-#include "base/check.hpp"
 #include "bulkhead/mailbox.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
@@ -38,9 +38,22 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context
   }
 }
 
+Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout) {
+  const Core* core = Core::current();
+  if (core == nullptr || !core->may_wait() || core->running->state != mailbox) {
+    throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
+  }
+  return Core::receive(look, context, timeout.nanoseconds());
+}
+
+void refuse_to_receive() {
+  throw std::logic_error(
+      "bulkhead: Mailbox::next was called in a destructor of an actor that is to end: there it "
+      "cannot wait for a message");
+}
+
 Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) {
   Core* core = current();
-  BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only an actor receives");
   Slot& slot = *core->running;
   // What was received before is handled now; so is its start: from here on it is idle when it
   // waits.
@@ -67,6 +80,7 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
     const std::uint64_t epoch = begin_wait();
     slot.set(Slot::kReceiving);
     park(epoch, left);
+    if (slot.has(Slot::kUnwind)) return nullptr;  // and could not be unwound
   }
 }
 
@@ -103,18 +117,19 @@ bool take_stop_request() noexcept {
   return true;
 }
 
-bool hear_stop_requests(bool hears) noexcept {
+bool hear_stop_requests() noexcept {
   const Core* core = Core::current();
   if (core == nullptr || !core->may_wait()) return true;
   Slot& slot = *core->running;
-  if (!hears) {
-    slot.clear(Slot::kHearsStop);
-    return true;
-  }
   if (core->domain.load(std::memory_order_relaxed)->ending()) return true;  // it is unwound
   if (slot.has(Slot::kUnwind)) return false;
   slot.set(Slot::kHearsStop);
   return true;
+}
+
+void hear_no_stop_requests() noexcept {
+  const Core* core = Core::current();
+  if (core != nullptr && core->may_wait()) core->running->clear(Slot::kHearsStop);
 }
 
 }  // namespace bulkhead::core

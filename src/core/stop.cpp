@@ -46,6 +46,10 @@ void Core::end_all_actors() {
   }
 }
 
+void Core::end_newcomer(Slot& slot) {
+  if (unwound_ && domain.load(std::memory_order_relaxed)->ending()) unwind(slot);
+}
+
 void Core::unwind(Slot& slot) {
   if (slot.turn == Turn::kVacant) return;
   // It handles nothing more either, should it not wait again before its handler returns.

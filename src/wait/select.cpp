@@ -95,10 +95,10 @@ void SendArm::give_back() {
 // All on the actor's own core: it finds the mark, which has ended its wait, when it looks again.
 bool StopArm::attempt() { return take_stop_request(); }
 
-bool StopArm::enroll(const Waiter& /*waiter*/) noexcept { return hear_stop_requests(true); }
+bool StopArm::enroll(const Waiter& /*waiter*/) noexcept { return hear_stop_requests(); }
 
 bool StopArm::withdraw() noexcept {
-  static_cast<void>(hear_stop_requests(false));
+  hear_no_stop_requests();
   return false;
 }
 

@@ -1,6 +1,6 @@
 #include "wait/waiting.hpp"
 
-#include <exception>
+#include <stdexcept>
 
 #include "core/core.hpp"
 
@@ -18,10 +18,15 @@ Slot* running() noexcept {
 
 }  // namespace
 
+void refuse_to_wait() {
+  throw std::logic_error(
+      "bulkhead: a hook, or the destructor of a message that is dropped, must not wait for a lock");
+}
+
 void Shield::engage() {
   const Slot* slot = running();
   if (slot == nullptr || !slot->has(Slot::kUnwind)) return;
-  if (slot->has(Slot::kEnding) || std::uncaught_exceptions() > 0) engage_anywhere();
+  if (!Core::may_unwind()) engage_anywhere();
 }
 
 void Shield::engage_anywhere() {

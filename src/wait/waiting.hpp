@@ -40,9 +40,9 @@ class Deadline {
   machine::Nanoseconds due_;
 };
 
-/// An actor that is to end, and is in a destructor, cannot be unwound from there, and its waits
-/// return at once. Destructors need locks, and must not leave children behind. So while this is
-/// engaged, the actor waits as if it were not to end.
+/// The waits of an actor that is to end return at once where it cannot be unwound
+/// (Core::may_unwind), such as in a destructor. But destructors need locks, and must not leave
+/// children behind. So while this is engaged, the actor waits as if it were not to end.
 class Shield {
  public:
   Shield() = default;
@@ -59,6 +59,9 @@ class Shield {
   bool engaged_ = false;
 };
 
+/// Throws std::logic_error: in a hook nothing waits.
+[[noreturn]] void refuse_to_wait();
+
 /// Waits in the line of `state` until it is let go, or time is up: false. `enter` is called once a
 /// wait is open: it puts the node into the line, or returns false when there is no need to wait.
 /// `pass_on` is called when the caller is unwound although it was let go.
@@ -69,6 +72,7 @@ template <class State, class Enter, class PassOn>
   for (;;) {
     shield.engage();
     core::Wait wait;
+    if (wait.over()) refuse_to_wait();
     node.waiter.write(wait.waiter());
     if (!enter()) {
       static_cast<void>(wait.retire());  // nobody else knows of it

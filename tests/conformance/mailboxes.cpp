@@ -223,6 +223,28 @@ TEST_P(Mailboxes, leave_nothing_behind_when_their_actor_is_stopped) {
   EXPECT_EQ(support::Live::alive(), 0);
 }
 
+TEST_P(Mailboxes, are_not_waited_for_in_a_destructor_of_an_actor_that_is_to_end) {
+  std::atomic<bool> waits{false};
+  std::atomic<int> found{-1};
+  const auto box = runtime.spawn_with<Box>(on_core(1), [&](Box& mailbox) {
+    struct Goodbye {
+      Box& mailbox;
+      std::atomic<bool>& waits;
+      std::atomic<int>& found;
+      ~Goodbye() {
+        waits = true;
+        found = mailbox.next_for(1h, [](Number) {}) ? 1 : 0;
+      }
+    };
+    { const Goodbye goodbye{mailbox, waits, found}; }
+    this_actor::sleep_for(1h);
+  });
+  EXPECT_TRUE(support::eventually([&] { return waits.load(); }));
+  bulkhead::request_stop(box);
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(found, 0);
+}
+
 TEST_P(Mailboxes, let_waiting_senders_in_when_they_are_taken_or_looked_at) {
   bulkhead::SpawnOptions options = on_core(1);
   options.mailbox_bound = 2;

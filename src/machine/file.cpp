@@ -7,18 +7,9 @@
 
 #include <cerrno>
 
+#include "machine/system_call.hpp"
+
 namespace bulkhead::machine::file {
-
-namespace {
-
-template <class Call>
-auto again_when_interrupted(Call call) noexcept {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result < 0 ? static_cast<decltype(result)>(-errno) : result;
-}
-
-}  // namespace
 
 int open(const char* path, Flags flags, unsigned permissions) noexcept {
   int bits = O_CLOEXEC | (flags.write ? O_RDWR : O_RDONLY);

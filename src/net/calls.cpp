@@ -9,6 +9,7 @@
 
 #include <cerrno>
 
+#include "machine/system_call.hpp"
 #include "net/sockaddr.hpp"
 
 namespace bulkhead::net::call {
@@ -16,13 +17,8 @@ namespace bulkhead::net::call {
 namespace {
 
 // Every function of this file is called across its border, so none of them is inlined into a frame
-// that outlives a change of threads; and each calls this right after its system call.
-template <class Call>
-auto again_when_interrupted(Call call) noexcept {
-  auto result = call();
-  while (result < 0 && errno == EINTR) result = call();
-  return result < 0 ? static_cast<decltype(result)>(-errno) : result;
-}
+// that outlives a change of threads.
+using machine::again_when_interrupted;
 
 int name_of(int fd, Endpoint& endpoint, int (*get)(int, sockaddr*, socklen_t*)) noexcept {
   SocketAddress address;

@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#include "select_support.hpp"
 #include "support/live.hpp"
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
@@ -33,17 +34,6 @@ using bulkhead::try_select;
 using support::Live;
 using support::Log;
 using namespace std::chrono_literals;
-
-using Received = std::expected<int, ChannelError>;
-using Sent = std::expected<void, ChannelError>;
-
-constexpr auto kIgnore = [](const auto&...) {};
-
-// Keeps what an arm was given.
-template <class T>
-auto keep(std::optional<T>& where) {
-  return [&where](T result) { where = std::move(result); };
-}
 
 class WaitingSelects : public support::Running {};
 ON_ONE_AND_SEVERAL_CORES(WaitingSelects);

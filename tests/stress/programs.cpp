@@ -78,29 +78,6 @@ class RandomPrograms : public support::OnCores {
     for (std::thread& thread : threads) thread.join();
   }
 
-  void expect_laws() {
-    const stress::Laws& laws = world.laws;
-    EXPECT_EQ(laws.sent + laws.asked, laws.completed + laws.letters);
-    EXPECT_GE(laws.emptied + laws.lost, laws.let_in);
-    EXPECT_LE(laws.emptied + laws.lost, laws.let_in + laws.untold);
-    EXPECT_EQ(laws.misordered, 0u);
-    EXPECT_EQ(laws.misdelivered, 0u);
-    EXPECT_EQ(laws.wrong_answers, 0u);
-    const bulkhead::Stats stats = runtime.stats();
-    std::uint64_t dropped = 0;
-    for (const std::uint64_t count : stats.dropped) dropped += count;
-    dropped -= stats.dropped_for(bulkhead::DropCause::kLateReply);
-    EXPECT_EQ(stats.sent, stats.handled + dropped - stats.refused);
-  }
-
-  void expect_nothing_left() {
-    EXPECT_EQ(world.laws.alive, 0);
-    EXPECT_EQ(support::Live::alive(), 0);
-    const bulkhead::Stats stats = runtime.stats();
-    EXPECT_EQ(stats.actors_started, stats.actors_ended);
-    EXPECT_EQ(stats.pool_bytes, 0u);
-  }
-
   World world;
   Runtime runtime;
 };
@@ -111,14 +88,14 @@ TEST_P(RandomPrograms, obey_the_laws_when_all_is_quiet) {
   runtime.start();
   run_for(support::stress_time(), seed);
   ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
-  expect_laws();
+  world.expect_laws(runtime.stats());
   // Enough happened for the laws to mean something.
   EXPECT_GT(world.laws.completed, 1000u);
   EXPECT_GT(runtime.stats().actors_ended, 100u);
   EXPECT_GT(runtime.stats().actors_failed, 10u);
   runtime.shutdown();
-  expect_laws();
-  expect_nothing_left();
+  world.expect_laws(runtime.stats());
+  world.expect_nothing_left(runtime.stats());
 }
 
 // The runtime is shut down in the middle of it all, and started again.
@@ -132,8 +109,8 @@ TEST_P(RandomPrograms, obey_the_laws_over_many_lives) {
       runtime.start();
       run_for(std::chrono::milliseconds(random.below(60)), random.seed());
       runtime.shutdown(std::chrono::milliseconds(random.below(5)));
-      expect_laws();
-      expect_nothing_left();
+      world.expect_laws(runtime.stats());
+      world.expect_nothing_left(runtime.stats());
       if (HasFailure()) break;
     }
   });

@@ -1,5 +1,7 @@
 #include "stress/world.hpp"
 
+#include <gtest/gtest.h>
+
 #include <chrono>
 #include <exception>
 #include <string_view>
@@ -55,6 +57,26 @@ Address<Actor> World::anybody(support::Random& random) const {
 
 void World::make_known(Address<Actor> actor, support::Random& random) {
   known_[random.below(kKnown)].store(packed(actor.pid()));
+}
+
+void World::expect_laws(const bulkhead::Stats& stats) const {
+  EXPECT_EQ(laws.sent + laws.asked, laws.completed + laws.letters);
+  EXPECT_GE(laws.emptied + laws.lost, laws.let_in);
+  EXPECT_LE(laws.emptied + laws.lost, laws.let_in + laws.untold);
+  EXPECT_EQ(laws.misordered, 0u);
+  EXPECT_EQ(laws.misdelivered, 0u);
+  EXPECT_EQ(laws.wrong_answers, 0u);
+  std::uint64_t dropped = 0;
+  for (const std::uint64_t count : stats.dropped) dropped += count;
+  dropped -= stats.dropped_for(bulkhead::DropCause::kLateReply);
+  EXPECT_EQ(stats.sent, stats.handled + dropped - stats.refused);
+}
+
+void World::expect_nothing_left(const bulkhead::Stats& stats) const {
+  EXPECT_EQ(laws.alive, 0);
+  EXPECT_EQ(support::Live::alive(), 0);
+  EXPECT_EQ(stats.actors_started, stats.actors_ended);
+  EXPECT_EQ(stats.pool_bytes, 0u);
 }
 
 void World::forget_all() {

@@ -84,6 +84,11 @@ class World {
   void make_known(bulkhead::Address<Actor> actor, support::Random& random);
   void forget_all();
 
+  /// What must hold when nothing is under way.
+  void expect_laws(const bulkhead::Stats& stats) const;
+  /// What must hold after a shutdown.
+  void expect_nothing_left(const bulkhead::Stats& stats) const;
+
   [[nodiscard]] std::size_t cores() const { return cores_; }
   [[nodiscard]] bulkhead::SpawnOptions any_options(support::Random& random) const;
 

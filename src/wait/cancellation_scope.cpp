@@ -38,7 +38,8 @@ CancellationScope::State& CancellationScope::state() const noexcept {
 
 CancellationScope::CancellationScope() : exceptions_(std::uncaught_exceptions()) {
   static_assert(sizeof(State) <= sizeof state_ && alignof(State) <= 8);
-  if (!in_actor()) {
+  const core::Core* core = core::Core::current();
+  if (core == nullptr || !core->may_wait()) {  // its end waits
     throw std::logic_error("bulkhead: CancellationScope: only actors have children");
   }
   new (state_) State;

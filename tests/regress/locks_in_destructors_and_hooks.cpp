@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <utility>
 
 #include "support/on_cores.hpp"
 #include "support/wait.hpp"
@@ -60,6 +61,34 @@ TEST_P(LocksInDestructors, are_waited_for_although_the_actor_is_to_end) {
   EXPECT_EQ(leaver.join().error(), Exit::stopped());
   EXPECT_EQ(done, 2);
   EXPECT_TRUE(holder.join().has_value());
+}
+
+// A scope's end waits for its children: where that cannot be, there are no scopes.
+TEST_P(LocksInDestructors, of_messages_that_are_dropped_there_are_no_scopes) {
+  static std::atomic<int> refused;
+  refused = 0;
+  struct Message {
+    Message() = default;
+    Message(Message&& other) noexcept : whole(std::exchange(other.whole, false)) {}
+    ~Message() {
+      if (!whole) return;
+      try {
+        bulkhead::CancellationScope scope;
+      } catch (const std::logic_error&) {
+        ++refused;
+      }
+    }
+    bool whole = true;
+  };
+  struct Taker {
+    void receive(Message /*message*/) {}
+  };
+  const auto taker = runtime.spawn_with<Taker>(on_core(1));
+  auto dropper = runtime.spawn_joinable_with(on_core(0), [taker] {
+    EXPECT_TRUE(bulkhead::cancel(bulkhead::send_after(1h, taker, Message())));
+  });
+  EXPECT_TRUE(dropper.join().has_value());
+  EXPECT_EQ(refused, 1);
 }
 
 class LocksInHooks : public support::OnCores {};

@@ -32,6 +32,7 @@ void fail_claimed(const ReplyTo& to, AskError error) noexcept {
 }
 
 void abandon_ask(const ReplyTo& to) noexcept {
+  const Inside inside;
   const Core* core = Core::current();
   const bool ending =
       core != nullptr && core->running != nullptr && core->running->has(Slot::kEnding);
@@ -39,6 +40,7 @@ void abandon_ask(const ReplyTo& to) noexcept {
 }
 
 void count_late_reply(std::string_view type) noexcept {
+  const Inside inside;
   Core* core = Core::current();
   if (core == nullptr) {
     count_stray();

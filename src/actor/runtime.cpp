@@ -48,6 +48,12 @@ void check(const Config& config) {
     throw ConfigError("bulkhead: Config::max_actors is " + std::to_string(config.max_actors) +
                       "; it must be 1 to " + std::to_string(core::kMaxSlots));
   }
+  if (!config.hand_over_after.is_forever() &&
+      config.hand_over_after.nanoseconds() < machine::kMillisecond) {
+    throw ConfigError("bulkhead: Config::hand_over_after is " +
+                      std::to_string(config.hand_over_after.nanoseconds()) +
+                      " ns; it must be 1 ms or more, or kForever");
+  }
   if (config.stack_size < machine::kMinStackBytes || config.stack_size > machine::kMaxStackBytes) {
     throw ConfigError("bulkhead: Config::stack_size is " + std::to_string(config.stack_size) +
                       " bytes; it must be 16 KiB to 1 GiB");
@@ -55,6 +61,7 @@ void check(const Config& config) {
 }
 
 void refuse_in_actor(const char* function) {
+  const core::Inside inside;
   if (core::Core::current() != nullptr) {
     throw std::logic_error(std::string("bulkhead: ") + function +
                            " was called by an actor: it would wait for itself");

@@ -99,7 +99,7 @@ Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& doma
 
 // Undoes what begin_spawn has done so far, but for the state's memory.
 void give_up(const NewActor& actor, Domain& domain) noexcept {
-  Core* core = tl_core;
+  Core* core = Core::current();
   if (actor.slot != nullptr) {
     actor.slot->state = nullptr;
     actor.slot->flags = 0;
@@ -118,7 +118,8 @@ void give_up(const NewActor& actor, Domain& domain) noexcept {
 }  // namespace
 
 NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain) {
-  Core* core = tl_core;
+  const Inside inside;
+  Core* core = Core::current();
   if (domain == nullptr) {
     if (core == nullptr || core->running == nullptr) {
       throw SpawnError(
@@ -149,8 +150,9 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
 }
 
 void cancel_spawn(const NewActor& actor) noexcept {
+  const Inside inside;
   Slot& slot = *actor.slot;
-  Core* core = tl_core;
+  Core* core = Core::current();
   if (core != nullptr) {
     core->release_block(slot.state, slot.state_pool, slot.state_class);
   } else {
@@ -188,8 +190,9 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
 
 Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
                  const SpawnOptions& options) noexcept {
+  const Inside inside;
   Slot& slot = *actor.slot;
-  Core* core = tl_core;
+  Core* core = Core::current();
   const Pid pid(Slab::index_of(slot), slot.generation.load(std::memory_order_relaxed));
   Core* elsewhere = home_after_all(actor, core);
   if (elsewhere == nullptr) {

@@ -19,6 +19,7 @@ core::Slot& self(const char* function) {
 }
 
 Signal* deliver_stop(void* /*actor*/, Signal* signal) {
+  const core::Inside inside;
   core::Core::current()->running->set(core::Slot::kStopAsked);
   return signal;
 }
@@ -31,25 +32,37 @@ constexpr SignalOps kStop = {&deliver_stop, &destroy_stop, "stop"};
 
 namespace this_actor {
 
-Pid pid() { return core::pid_of(self("this_actor::pid")); }
+Pid pid() {
+  const core::Inside inside;
+  return core::pid_of(self("this_actor::pid"));
+}
 
-Pid parent() { return self("this_actor::parent").parent; }
+Pid parent() {
+  const core::Inside inside;
+  return self("this_actor::parent").parent;
+}
 
-void stop() { self("this_actor::stop").set(core::Slot::kStopAsked); }
+void stop() {
+  const core::Inside inside;
+  self("this_actor::stop").set(core::Slot::kStopAsked);
+}
 
 void yield() {
+  const core::Inside inside;
   self("this_actor::yield");
   core::Core::yield();
   core::Core::check_unwind();
 }
 
 void sleep_for(Timeout time) {
+  const core::Inside inside;
   self("this_actor::sleep_for");
   const std::uint64_t epoch = core::Core::begin_wait();
   core::Core::park(epoch, time.nanoseconds());
 }
 
 std::size_t core() {
+  const core::Inside inside;
   self("this_actor::core");
   const core::Core* core = core::Core::current();
   return core->domain.load(std::memory_order_relaxed)->place_of(*core);
@@ -58,6 +71,7 @@ std::size_t core() {
 }  // namespace this_actor
 
 bool in_actor() noexcept {
+  const core::Inside inside;
   const core::Core* core = core::Core::current();
   return core != nullptr && core->running != nullptr;
 }

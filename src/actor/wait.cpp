@@ -10,6 +10,7 @@ bool claim(const Waiter& waiter) noexcept { return waiter.slot->wait.claim(waite
 void wake(const Waiter& waiter) noexcept { wake(*waiter.slot); }
 
 void Wait::open() {
+  const Inside inside;
   const Core* core = Core::current();
   guest_ = core == nullptr || core->running == nullptr;
   if (guest_) [[unlikely]] {
@@ -32,6 +33,7 @@ void Wait::park(Timeout timeout) {
 }
 
 bool Wait::ending() noexcept {
+  const Inside inside;
   const Core* core = Core::current();
   return core != nullptr && core->running != nullptr && core->running->has(Slot::kUnwind);
 }

@@ -34,8 +34,17 @@ void Core::activate(Slot& slot, machine::Stack* me) {
   deliver_batch(slot, me);
 }
 
-// Everything that an actor does happens below this frame. The core is read anew from the stack's
-// record after each handler, which may have blocked and gone on elsewhere.
+// After the user's code: the core that runs this stack now. If it has gone on without the actor, the
+// actor comes home first.
+Core* Core::back_inside(machine::Stack* me) noexcept {
+  Core* core = me->seat->at.enter();
+  if (core == nullptr) [[unlikely]]
+    core = enter_slowly();
+  return core;
+}
+
+// Everything that an actor does happens below this frame. The core is read anew after each handler,
+// which may have blocked and gone on elsewhere. While the user's code runs, the thread is outside.
 void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   std::uint32_t handled = 0;
   try {
@@ -50,12 +59,13 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
         give_place_back(slot, *signal);
       me->in_hand = signal;
       me->in_hand_ops = signal->ops;
+      me->seat->at.leave();
       Signal* done = signal->ops->deliver(slot.state, signal);
+      core = back_inside(me);
       me->in_hand_ops = nullptr;
       ++handled;
-      core = me->core;
       if (done != nullptr) core->release(done);
-      if (slot.has(Slot::kStopAsked)) [[unlikely]]
+      if (slot.has(Slot::kStopAsked | Slot::kUnwind)) [[unlikely]]
         break;
       signal = slot.oldest;
     }
@@ -68,8 +78,8 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
     end_failed(slot, me, handled);
     return;
   }
-  if (slot.has(Slot::kStopAsked)) [[unlikely]] {
-    end_normally(slot, handled);
+  if (slot.has(Slot::kStopAsked | Slot::kUnwind)) [[unlikely]] {
+    end_asked(slot, handled);
     return;
   }
   Core* core = me->core;
@@ -84,18 +94,22 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   }
 }
 
-void Core::end_normally(Slot& slot, std::uint32_t handled) {
-  finish(slot, Exit::normal(), {.handled = handled});
+// By itself; or by the domain's end, which it has missed while it was away.
+void Core::end_asked(Slot& slot, std::uint32_t handled) {
+  const Exit exit = slot.has(Slot::kStopAsked) ? Exit::normal() : Exit::shutdown();
+  finish(slot, exit, {.handled = handled});
 }
 
 // In their catch blocks.
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  static_cast<void>(back_inside(me));
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
   const bool ending = me->core->domain.load(std::memory_order_relaxed)->ending();
   finish(slot, ending ? Exit::shutdown() : Exit::stopped(), {handled, dropped});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  static_cast<void>(back_inside(me));
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
   finish(slot, Exit::panic(std::current_exception()), {handled, dropped});
 }
@@ -113,7 +127,11 @@ void Core::requeue(Slot& slot) {
 // What is counted here is counted by finish instead, when the actor is to end.
 void Core::before_messages(Slot& slot, machine::Stack* me) {
   if (slot.has(Slot::kStartPending)) {
-    if (slot.kind->started != nullptr) slot.kind->started(slot.state);
+    if (slot.kind->started != nullptr) {
+      me->seat->at.leave();
+      slot.kind->started(slot.state);
+      static_cast<void>(back_inside(me));
+    }
     if (slot.kind->runs_once) slot.set(Slot::kStopAsked);
     if (slot.has(Slot::kStopAsked)) return;
     slot.clear(Slot::kStartPending);
@@ -121,7 +139,11 @@ void Core::before_messages(Slot& slot, machine::Stack* me) {
   }
   if (slot.has(Slot::kTimeoutDue)) {
     // A message that came first stops the timeout.
-    if (slot.oldest == nullptr) slot.kind->on_receive_timeout(slot.state);
+    if (slot.oldest == nullptr) {
+      me->seat->at.leave();
+      slot.kind->on_receive_timeout(slot.state);
+      static_cast<void>(back_inside(me));
+    }
     if (slot.has(Slot::kStopAsked)) return;
     slot.clear(Slot::kTimeoutDue);
     slot.set(Slot::kTimeoutOver);
@@ -136,8 +158,10 @@ void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   const bool over = slot.has(Slot::kTimeoutOver);
   slot.clear(Slot::kTimeoutOver);
   if (over && handled == 0) return;
+  me->seat->at.leave();
   const std::int64_t delay =
       slot.kind->receive_timeout(slot.state);  // the actor's code: may do all
+  static_cast<void>(back_inside(me));
   if (delay == machine::kNever || slot.oldest != nullptr) return;
   slot.timeout.kind = TimerKind::kReceiveTimeout;
   slot.set(Slot::kTimeoutArmed);
@@ -157,6 +181,7 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
   machine::Stack* fresh = stacks.take(size_class);
   machine::forget(fresh);
   fresh->core = this;
+  fresh->seat = seat;
   fresh->in_hand = nullptr;
   return fresh;
 }
@@ -165,6 +190,7 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
 void Core::block(Slot& slot, machine::Stack* fresh) {
   machine::Stack* me = stack;
   slot.stack = me;
+  fresh->seat = seat;  // it may have been taken when the core ran in another thread
   stack = fresh;
   running = nullptr;
   machine::leave(me, fresh, &Core::loop_entry, fresh, exceptions);
@@ -176,6 +202,7 @@ void Core::switch_to(Slot& slot) {
   machine::Stack* mine = stack;
   slot.stack = nullptr;
   left->core = this;
+  left->seat = seat;
   stack = left;
   stacks.give(mine);
   machine::resume(mine, left, exceptions);
@@ -197,7 +224,8 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 }
 
 std::uint64_t Core::begin_wait() {
-  Core* core = tl_core;
+  const Inside inside;
+  Core* core = current();
   BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only a handler can wait");
   if (core->dropping_ > 0) {
     throw std::logic_error(
@@ -210,7 +238,8 @@ std::uint64_t Core::begin_wait() {
 }
 
 void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
-  Core* core = tl_core;  // not used after block
+  const Inside inside;
+  Core* core = current();  // not used after block
   Slot& slot = *core->running;
   WaitTimer timer;
   if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
@@ -237,7 +266,8 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
 }
 
 void Core::yield() {
-  Core* core = tl_core;  // not used after block
+  const Inside inside;
+  Core* core = current();  // not used after block
   Slot& slot = *core->running;
   try {
     if (core->spare_ == nullptr) {
@@ -253,6 +283,7 @@ void Core::yield() {
 
 // In a destructor nothing may be thrown: there the wait is over, as if time were up.
 void Core::check_unwind() {
+  const Inside inside;
   const Slot& slot = *current()->running;
   if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0) {
     throw Unwind();
@@ -312,8 +343,10 @@ void Core::finish(Slot& slot, const Exit& exit, Settled settled) {
   // First of all nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
-  kind.destroy(slot.state);
   Core* core = current();
+  core->leave();
+  kind.destroy(slot.state);
+  core = come_inside();
   core->release_block(slot.state, slot.state_pool, slot.state_class);
   slot.state = nullptr;
   while (slot.oldest != nullptr) {

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "base/check.hpp"
+#include "core/crew.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/slab.hpp"
@@ -32,34 +33,56 @@ constexpr std::uint32_t kStacksKept = 64;
 
 }  // namespace
 
-constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
 
 // Out of line and opaque: a frame that is resumed on another thread must not go on with the first
 // thread's address of the variable.
 [[gnu::noinline]] Core* Core::current() noexcept {
   asm volatile("" ::: "memory");
-  Core* core = tl_core;
+  Core* core = tl_seat.at.look_again();
   asm volatile("" : "+r"(core));
   return core;
 }
 
-void Core::become_current() noexcept { tl_core = this; }
-void Core::resign() noexcept { tl_core = nullptr; }
+[[gnu::noinline]] Core* come_inside() noexcept {
+  asm volatile("" ::: "memory");
+  Core* core = enter();
+  asm volatile("" : "+r"(core));
+  return core;
+}
 
-void Core::run() {
+[[gnu::noinline]] Inside::Inside() noexcept : was_(was_inside()) {
+  static_cast<void>(come_inside());
+}
+
+[[gnu::noinline]] Inside::~Inside() {
+  if (Core* core = Core::current(); core != nullptr) core->leave(was_);
+}
+
+void Core::become_current() noexcept {
+  seat = &tl_seat;
+  tl_seat.at.sit(this);
+}
+void Core::resign() noexcept { tl_seat.at.rise(); }
+
+void Core::run(Worker& me) {
   become_current();
   exceptions = machine::thread_exceptions();
+  if (stack == nullptr) begin();
+  stack->seat = seat;
+  me.own.core = this;
+  machine::leave_thread(&me.own, stack, &Core::loop_entry, stack);
+  resign();
+}
+
+void Core::begin() {
   now_ = machine::now();
   timers.restart(now_);
   if (outgoing_ == nullptr) {
     outgoing_ = static_cast<Outgoing*>(std::calloc(kMaxCores, sizeof(Outgoing)));
     if (outgoing_ == nullptr) throw std::bad_alloc();
   }
-  machine::Stack* first = take_stack(domain.load(std::memory_order_relaxed)->stack_class);
-  stack = first;
-  thread_stack_.core = this;
-  machine::leave_thread(&thread_stack_, first, &Core::loop_entry, first);
-  resign();
+  stack = take_stack(domain.load(std::memory_order_relaxed)->stack_class);
 }
 
 void Core::loop_entry(void* stack) {
@@ -76,14 +99,14 @@ void Core::loop(machine::Stack* me) {
   for (;;) {
     Core* core = me->core;
     Slot* slot = nullptr;
-    if (core->activations_left_ == 0) [[unlikely]] {
+    if (core->activations_left_.load(std::memory_order_relaxed) == 0) [[unlikely]] {
       core->turn_over();
       slot = core->ready.next_fairly();
     } else {
       slot = core->ready.next();
     }
     if (slot != nullptr) [[likely]] {
-      --core->activations_left_;
+      core->count_activation();
       activate(*slot, me);
       continue;
     }
@@ -99,7 +122,7 @@ void Core::leave_loop(machine::Stack* me) {
   core->flush_all_outgoing();
   core->stacks.give(me);
   core->stack = nullptr;
-  machine::resume(me, &core->thread_stack_, core->exceptions);
+  machine::resume(me, &core->worker->own, core->exceptions);
 }
 
 void Core::turn_over() {
@@ -108,7 +131,8 @@ void Core::turn_over() {
   const machine::Nanoseconds before = now_;
   now_ = machine::now();
   note_cost(now_ - before);
-  activations_left_ = kActivationsPerTurn;
+  activations_left_.store(kActivationsPerTurn, std::memory_order_relaxed);
+  turns_.store(turns_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   heard_ = domain.load(std::memory_order_relaxed)->bell();
   if (!arrivals.empty()) take_arrivals();
   timers.advance(now_, [this](Timer& timer) { fire(timer); });
@@ -131,8 +155,9 @@ void Core::turn_over() {
 // say so, since a single one may have been stretched by other processes.
 void Core::note_cost(machine::Nanoseconds elapsed) noexcept {
   const std::uint64_t handled = counts.handled.read();
-  const std::uint64_t work =
-      std::max<std::uint64_t>(handled - handled_before_, kActivationsPerTurn - activations_left_);
+  const std::uint64_t work = std::max<std::uint64_t>(
+      handled - handled_before_,
+      kActivationsPerTurn - activations_left_.load(std::memory_order_relaxed));
   handled_before_ = handled;
   if (work == 0) return;
   const bool slow = elapsed / static_cast<machine::Nanoseconds>(work) >= kSlowMessage;
@@ -152,7 +177,9 @@ Core* Core::give_way(std::uint8_t size_class) noexcept {
   Core* core = current();
   machine::Nanoseconds waiting_since = 0;
   for (int round = 0; round < kFloodRounds && core->filled_the_pool(size_class); ++round) {
-    if (!core->arrivals.empty()) core->activations_left_ = 0;  // its receivers may be among them
+    if (!core->arrivals.empty())
+      core->activations_left_.store(0,
+                                    std::memory_order_relaxed);  // its receivers may be among them
     if (!core->ready.empty() || !core->arrivals.empty()) {
       yield();
       core = current();
@@ -230,6 +257,10 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
     if (signals == &slot.resume) {
       resume_later(slot);
     } else if (signals->generation != generation || slot.turn == Turn::kVacant) {
+      if (welcome(slot, signals)) {
+        signals = next;
+        continue;
+      }
       drop(signals, Pid(Slab::index_of(slot), signals->generation), DropCause::kGone);
     } else {
       slot.append(signals);
@@ -269,7 +300,12 @@ void Core::resume_later(Slot& slot) {
     slot.set(Slot::kResumed);  // its own doing, between begin_wait and park
     return;
   }
-  BULKHEAD_ASSERT(slot.turn == Turn::kParked, "only a parked actor is resumed");
+  if (slot.turn != Turn::kParked) {
+    BULKHEAD_ASSERT(slot.turn == Turn::kAway || slot.turn == Turn::kReady,
+                    "only who waits is resumed");
+    slot.set(Slot::kResumed);  // it was away, between begin_wait and park
+    return;
+  }
   if (slot.wait_timer != nullptr && slot.wait_timer->linked()) timers.cancel(*slot.wait_timer);
   slot.wait_timer = nullptr;
   slot.turn = Turn::kReady;
@@ -331,10 +367,10 @@ void Core::sleep() {
     arrivals.wake_up();
     return;
   }
-  mine.core_sleeps();
+  mine.core_sleeps(*this);
   if (timeout != 0) counts.slept.raise();
   poll(timeout);
-  mine.core_wakes();
+  mine.core_wakes(*this);
   arrivals.wake_up();
   now_ = machine::now();  // sleep is no work
 }

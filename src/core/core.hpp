@@ -10,7 +10,10 @@
 //      that its stack's record names. A handler that blocks keeps its stack, and the core starts
 //      its loop on a fresh one; when the handler is resumed, the core abandons the stack that it is
 //      on.
-//  C4  After anything that may switch stacks, the core is read anew: from the stack's record, or by
+//  C4  The thread that runs the loop may change while the user's code runs (crew.hpp). So that it
+//      does not change while the runtime's does, each function that handlers call begins by coming
+//      inside, and ends by leaving: see sync/seat.hpp, and Inside.
+//  C5  After anything that may switch stacks, the core is read anew: from the stack's record, or by
 //      Core::current(). It may be another core, on another thread.
 #pragma once
 
@@ -26,10 +29,19 @@
 #include "machine/fiber.hpp"
 #include "memory/pool.hpp"
 #include "sync/arrivals.hpp"
+#include "sync/seat.hpp"
 
 namespace bulkhead::core {
 
+class Core;
 class Domain;
+struct Worker;
+
+/// What the runtime keeps in each thread.
+struct ThreadSeat {
+  sync::Seat<RealSync, Core> at;
+  Worker* worker = nullptr;  // null in threads outside
+};
 
 inline constexpr std::size_t kMaxCores = 1024;
 // Messages that an actor may handle in one activation: adapts to the backlog in between.
@@ -93,8 +105,9 @@ class alignas(64) Core {
   /// that may switch stacks.
   [[nodiscard]] static Core* current() noexcept;
 
-  /// Runs the loop on the calling thread until the domain stops.
-  void run();
+  /// Runs the loop on the calling thread until the domain stops, or the core has left the thread
+  /// with an actor that has now come home.
+  void run(Worker& worker);
 
   // --- for actors that run here (activation.cpp) -------------------------------------------------
 
@@ -108,6 +121,8 @@ class alignas(64) Core {
   static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
   /// Lets the others run. Without effect when there is no memory for a stack to go on with.
   static void yield();
+  /// To return to where the calling thread was before it came inside.
+  void leave(std::uint8_t was = 0) noexcept { seat->at.leave(was); }
   /// Throws Unwind when the running actor is to end and it may be thrown.
   static void check_unwind();
   /// For a sender that finds the pool dry: lets the receivers of its signals run first, if it is a
@@ -150,6 +165,17 @@ class alignas(64) Core {
   /// The domain is ending, and an actor has come after the others were ended.
   void end_newcomers() noexcept { unwound_ = false; }
 
+  // --- the watch (away.cpp) ----------------------------------------------------------------------
+
+  /// Changes with each activation. Any thread.
+  [[nodiscard]] std::uint64_t progress() const noexcept {
+    return std::uint64_t{turns_.load(std::memory_order_relaxed)} << 32 |
+           activations_left_.load(std::memory_order_relaxed);
+  }
+  [[nodiscard]] bool is_waited_for() const noexcept;
+  void part_from(Worker& old);
+  static void come_home(Worker& worker) noexcept;
+
   [[nodiscard]] machine::Nanoseconds clock() const noexcept { return now_; }
 
   // --- other threads -----------------------------------------------------------------------------
@@ -178,6 +204,8 @@ class alignas(64) Core {
   bool solo = false;  // has one actor, which has the thread to itself
   Slot* running = nullptr;
   machine::Stack* stack = nullptr;  // that the loop runs on
+  ThreadSeat* seat = nullptr;       // of the thread that runs the core, or is about to
+  Worker* worker = nullptr;         // that thread; under the crew's lock
   machine::ExceptionState* exceptions = nullptr;
   ReadyQueue ready;
   memory::Pool pool;
@@ -192,10 +220,16 @@ class alignas(64) Core {
   static void loop_entry(void* stack);
   [[noreturn]] static void loop(machine::Stack* me);
   [[noreturn]] static void leave_loop(machine::Stack* me);
+  void begin();
+  void count_activation() noexcept {
+    activations_left_.store(activations_left_.load(std::memory_order_relaxed) - 1,
+                            std::memory_order_relaxed);
+  }
   void turn_over();
   void note_cost(machine::Nanoseconds elapsed) noexcept;
   void take_arrivals();
   void drop_stragglers(Slot& slot) noexcept;
+  bool welcome(Slot& slot, Signal* signal);
   void adopt(Slot& slot);
   void give_surplus_slots() noexcept;
   bool filled_the_pool(std::uint8_t size_class) noexcept;
@@ -212,7 +246,7 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
-  static void end_normally(Slot& slot, std::uint32_t handled);
+  static void end_asked(Slot& slot, std::uint32_t handled);
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);
@@ -225,6 +259,7 @@ class alignas(64) Core {
     std::uint32_t dropped = 0;
   };
   static void finish(Slot& slot, const Exit& exit, Settled settled);
+  static Core* back_inside(machine::Stack* me) noexcept;
   void block(Slot& slot, machine::Stack* fresh);
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);
@@ -240,7 +275,7 @@ class alignas(64) Core {
   void ask_for_work() noexcept;
 
   void become_current() noexcept;
-  void resign() noexcept;
+  static void resign() noexcept;
 
   // stop.cpp
   void end_all_actors();
@@ -253,12 +288,13 @@ class alignas(64) Core {
   std::uint32_t outgoing_owners_ = 0;
   machine::Stack* spare_ = nullptr;  // for the next park, so that it cannot fail
   Slot* first_ = nullptr;            // to go on with on a stack of another size
-  machine::Stack thread_stack_;      // stands for the thread's own stack while the loop runs
   std::uint32_t heard_ = 0;          // the domain's bell, as of the last turn
   machine::Nanoseconds now_ = 0;
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;
-  std::uint32_t activations_left_ = 0;  // in this turn
+  // Written by the owner only; other threads look.
+  RealSync::atomic<std::uint32_t> activations_left_{0};  // in this turn
+  RealSync::atomic<std::uint32_t> turns_{0};
   std::uint32_t batch_ = kLeastBatch;
   bool batch_used_up_ = false;  // in this turn
   machine::Nanoseconds spin_limit_ = 20'000;
@@ -269,8 +305,38 @@ class alignas(64) Core {
   std::uint32_t reclaimed_ = 0;
 };
 
-/// For the functions of this layer that do not switch stacks; others call Core::current().
-extern constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
+
+/// What enter does when it finds nothing: brings an actor home that is away. May switch stacks and
+/// threads. Null in threads outside.
+[[nodiscard]] Core* enter_slowly() noexcept;
+
+/// Comes inside. For functions of this layer that do not switch stacks otherwise: they note first
+/// whether the thread was inside, and give that to the core's leave at the end.
+[[nodiscard, gnu::always_inline]] inline Core* enter() noexcept {
+  Core* core = tl_seat.at.enter();
+  if (core == nullptr) [[unlikely]]
+    core = enter_slowly();
+  return core;
+}
+[[nodiscard, gnu::always_inline]] inline std::uint8_t was_inside() noexcept {
+  return tl_seat.at.inside();
+}
+/// The same out of line, for callers that switch stacks.
+[[nodiscard]] Core* come_inside() noexcept;
+
+/// A stretch of the runtime's code that handlers call, and that may switch stacks. Meanwhile
+/// Core::current() is the actor's core. Threads outside may be in one too.
+class Inside {
+ public:
+  Inside() noexcept;
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside();
+
+ private:
+  std::uint8_t was_;
+};
 
 /// Coarse time: units of 2^20 ns, about a millisecond, wrapping.
 [[nodiscard]] constexpr std::uint32_t coarse(machine::Nanoseconds time) noexcept {
@@ -288,6 +354,9 @@ void release_anywhere(Signal* signal) noexcept;
 
 /// The cores of the process, by index. Any thread; null when never used.
 [[nodiscard]] Core* core_at(std::uint16_t index) noexcept;
+
+/// Puts a signal into the inbox of an actor of this domain, and tells its home. Its threads.
+void push_home(Slot& slot, Signal& signal) noexcept;
 
 /// Wakes a waiter whose epoch the caller has claimed. Any thread.
 void wake(Slot& slot) noexcept;

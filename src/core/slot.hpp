@@ -60,8 +60,10 @@ inline constexpr std::uint16_t kHeapPool = 0xffff;
 /// | Idle    | waits for messages, its stack given back | Ready (message, timeout)            |
 /// | Ready   | in its core's ready queue, or on its way | Running                             |
 /// | Running | a handler runs                           | Idle, Ready, Parked, Vacant (ended) |
+/// |         |                                          | Away (crew.hpp)                     |
+/// | Away    | its handler runs, but not on its core    | Ready (home)                        |
 /// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume)                      |
-enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kParked };
+enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kParked, kAway };
 
 /// What few actors have; made when first needed. Owner.
 struct Extras;

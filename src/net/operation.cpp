@@ -8,6 +8,7 @@
 namespace bulkhead::net {
 
 void require_actor(const char* function) {
+  const core::Inside inside;
   const core::Core* core = core::Core::current();
   if (core == nullptr || core->running == nullptr) {
     throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
@@ -62,6 +63,7 @@ int Operation::wait(Timeout timeout) {
 // Waits once. Whatever ends the wait, a timer, a report, a close or a stop, the word tells
 // afterwards.
 int Operation::park(machine::Nanoseconds timeout) {
+  const core::Inside inside;
   if (const int error = entry_->watch(direction_); error != 0) return error;
   std::uint64_t epoch = 0;
   try {

@@ -118,8 +118,8 @@ void give_up(const NewActor& actor, Domain& domain) noexcept {
 }  // namespace
 
 NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain) {
-  const Inside inside;
-  Core* core = Core::current();
+  const BrieflyInside inside;
+  Core* core = inside.core();
   if (domain == nullptr) {
     if (core == nullptr || core->running == nullptr) {
       throw SpawnError(
@@ -190,9 +190,9 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
 
 Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
                  const SpawnOptions& options) noexcept {
-  const Inside inside;
+  const std::uint8_t was = was_inside();
+  Core* core = enter();
   Slot& slot = *actor.slot;
-  Core* core = Core::current();
   const Pid pid(Slab::index_of(slot), slot.generation.load(std::memory_order_relaxed));
   Core* elsewhere = home_after_all(actor, core);
   if (elsewhere == nullptr) {
@@ -206,8 +206,10 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
     }
     // The constructor may have let the core run, and that may have ended all the others.
     if (core->domain.load(std::memory_order_relaxed)->ending()) core->end_newcomers();
+    core->leave(was);
     return pid;
   }
+  core = Core::current();  // it may have had to wait for the slot
   Core& home = *elsewhere;
   Domain& domain = *home.domain.load(std::memory_order_relaxed);
   set_up(slot, kind, options, domain, machine::now());
@@ -224,6 +226,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   }
   hand_to(slot, home);
   if (outside) domain.gate.leave();
+  if (core != nullptr) core->leave(was);
   return pid;
 }
 

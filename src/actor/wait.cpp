@@ -10,8 +10,8 @@ bool claim(const Waiter& waiter) noexcept { return waiter.slot->wait.claim(waite
 void wake(const Waiter& waiter) noexcept { wake(*waiter.slot); }
 
 void Wait::open() {
-  const Inside inside;
-  const Core* core = Core::current();
+  const BrieflyInside inside;
+  const Core* core = inside.core();
   guest_ = core == nullptr || core->running == nullptr;
   if (guest_) [[unlikely]] {
     Guest& guest = Guest::take();
@@ -25,6 +25,7 @@ void Wait::open() {
 void Wait::close() noexcept { Guest::give(Guest::of(*waiter_.slot)); }
 
 void Wait::park(Timeout timeout) {
+  const Inside inside;
   if (guest_) [[unlikely]] {
     Guest::of(*waiter_.slot).park(waiter_.epoch, timeout.nanoseconds());
   } else {
@@ -33,8 +34,8 @@ void Wait::park(Timeout timeout) {
 }
 
 bool Wait::ending() noexcept {
-  const Inside inside;
-  const Core* core = Core::current();
+  const BrieflyInside inside;
+  const Core* core = inside.core();
   return core != nullptr && core->running != nullptr && core->running->has(Slot::kUnwind);
 }
 

@@ -224,8 +224,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 }
 
 std::uint64_t Core::begin_wait() {
-  const Inside inside;
-  Core* core = current();
+  Core* core = tl_seat.at.look_again();
   BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only a handler can wait");
   if (core->dropping_ > 0) {
     throw std::logic_error(
@@ -238,8 +237,7 @@ std::uint64_t Core::begin_wait() {
 }
 
 void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
-  const Inside inside;
-  Core* core = current();  // not used after block
+  Core* core = tl_seat.at.look_again();  // not used after block
   Slot& slot = *core->running;
   WaitTimer timer;
   if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
@@ -266,8 +264,7 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
 }
 
 void Core::yield() {
-  const Inside inside;
-  Core* core = current();  // not used after block
+  Core* core = tl_seat.at.look_again();  // not used after block
   Slot& slot = *core->running;
   try {
     if (core->spare_ == nullptr) {
@@ -283,7 +280,6 @@ void Core::yield() {
 
 // In a destructor nothing may be thrown: there the wait is over, as if time were up.
 void Core::check_unwind() {
-  const Inside inside;
   const Slot& slot = *current()->running;
   if (slot.has(Slot::kUnwind) && !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0) {
     throw Unwind();

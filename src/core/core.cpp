@@ -51,12 +51,8 @@ constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
   return core;
 }
 
-[[gnu::noinline]] Inside::Inside() noexcept : was_(was_inside()) {
-  static_cast<void>(come_inside());
-}
-
-[[gnu::noinline]] Inside::~Inside() {
-  if (Core* core = Core::current(); core != nullptr) core->leave(was_);
+[[gnu::noinline]] void Inside::end(std::uint8_t was) noexcept {
+  if (Core* core = Core::current(); core != nullptr) core->leave(was);
 }
 
 void Core::become_current() noexcept {

@@ -113,7 +113,7 @@ class alignas(64) Core {
 
   /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there
   /// is no memory for a stack to go on with. Nothing that may switch stacks comes between this and
-  /// park.
+  /// park. To be called inside, like all of these.
   [[nodiscard]] static std::uint64_t begin_wait();
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
@@ -329,13 +329,32 @@ extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec"
 /// Core::current() is the actor's core. Threads outside may be in one too.
 class Inside {
  public:
-  Inside() noexcept;
+  [[gnu::always_inline]] Inside() noexcept : was_(was_inside()) { static_cast<void>(enter()); }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
-  ~Inside();
+  ~Inside() { end(was_); }
+
+ private:
+  static void end(std::uint8_t was) noexcept;
+
+  std::uint8_t was_;
+};
+
+/// The same for what does not switch stacks.
+class BrieflyInside {
+ public:
+  [[gnu::always_inline]] BrieflyInside() noexcept : was_(was_inside()), core_(enter()) {}
+  BrieflyInside(const BrieflyInside&) = delete;
+  BrieflyInside& operator=(const BrieflyInside&) = delete;
+  ~BrieflyInside() {
+    if (core_ != nullptr) core_->leave(was_);
+  }
+  /// Null for threads outside.
+  [[nodiscard]] Core* core() const noexcept { return core_; }
 
  private:
   std::uint8_t was_;
+  Core* core_;
 };
 
 /// Coarse time: units of 2^20 ns, about a millisecond, wrapping.

@@ -220,7 +220,7 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
   if (slot.home.load(std::memory_order_acquire) != core->index ||  // [pair slot.home]
       slot.generation.load(std::memory_order_relaxed) != to.generation() ||
       slot.mail_bound.load(std::memory_order_relaxed) != 0 || slot.inbox.has_mail()) [[unlikely]] {
-    tl_seat.at.leave(was);
+    core->leave(was);
     return send_words_slowly(to, ops, first, second);
   }
   auto* signal = static_cast<Signal*>(core->pool.take_ready(0));
@@ -233,7 +233,7 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
   core->counts.sent.raise();
   slot.append(signal);
   if (slot.turn == Turn::kIdle) return queued_and_ready(*core, slot, was);
-  tl_seat.at.leave(was);
+  core->leave(was);
   return Delivery::kQueued;
 }
 
@@ -249,8 +249,8 @@ Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) 
 }
 
 Signal* prepare_later(std::size_t bytes, std::uint8_t size_class) {
-  const Inside inside;
-  return make_signal(Core::current(), size_class, bytes);
+  const BrieflyInside inside;
+  return make_signal(inside.core(), size_class, bytes);
 }
 
 void withdraw_later(Signal* signal) noexcept {

@@ -158,15 +158,23 @@ void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   const bool over = slot.has(Slot::kTimeoutOver);
   slot.clear(Slot::kTimeoutOver);
   if (over && handled == 0) return;
+  // Counted from now on: while the actor's code is asked, which may do all, nothing is idle.
+  struct Counted {
+    machine::Stack* me;
+    bool armed = false;
+    ~Counted() {
+      if (!armed) back_inside(me)->counts.timeouts_ended.raise();
+    }
+  } counted{me};
+  me->core->counts.timeouts_armed.raise();
   me->seat->at.leave();
-  const std::int64_t delay =
-      slot.kind->receive_timeout(slot.state);  // the actor's code: may do all
-  static_cast<void>(back_inside(me));
+  const std::int64_t delay = slot.kind->receive_timeout(slot.state);
+  Core* core = back_inside(me);
   if (delay == machine::kNever || slot.oldest != nullptr) return;
+  counted.armed = true;
   slot.timeout.kind = TimerKind::kReceiveTimeout;
   slot.set(Slot::kTimeoutArmed);
-  me->core->counts.timeouts_armed.raise();
-  me->core->timers.start(slot.timeout, delay);
+  core->timers.start(slot.timeout, delay);
 }
 
 void Core::disarm_timeout(Slot& slot) noexcept {
@@ -190,7 +198,10 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
 void Core::block(Slot& slot, machine::Stack* fresh) {
   machine::Stack* me = stack;
   slot.stack = me;
-  fresh->seat = seat;  // it may have been taken when the core ran in another thread
+  // It may have been taken when the core ran in another thread; or for another core, from where the
+  // actor that reserved it has come home.
+  fresh->core = this;
+  fresh->seat = seat;
   stack = fresh;
   running = nullptr;
   machine::leave(me, fresh, &Core::loop_entry, fresh, exceptions);

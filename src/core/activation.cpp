@@ -235,7 +235,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
 }
 
 std::uint64_t Core::begin_wait() {
-  Core* core = tl_seat.at.look_again();
+  Core* core = tl_seat.at.mine();
   BULKHEAD_CHECK(core != nullptr && core->running != nullptr, "only a handler can wait");
   if (core->dropping_ > 0) {
     throw std::logic_error(
@@ -248,7 +248,7 @@ std::uint64_t Core::begin_wait() {
 }
 
 void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
-  Core* core = tl_seat.at.look_again();  // not used after block
+  Core* core = tl_seat.at.mine();  // not used after block
   Slot& slot = *core->running;
   WaitTimer timer;
   if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
@@ -275,7 +275,7 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
 }
 
 void Core::yield() {
-  Core* core = tl_seat.at.look_again();  // not used after block
+  Core* core = tl_seat.at.mine();  // not used after block
   Slot& slot = *core->running;
   try {
     if (core->spare_ == nullptr) {

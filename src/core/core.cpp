@@ -39,7 +39,7 @@ constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
 // thread's address of the variable.
 [[gnu::noinline]] Core* Core::current() noexcept {
   asm volatile("" ::: "memory");
-  Core* core = tl_seat.at.look_again();
+  Core* core = tl_seat.at.mine();
   asm volatile("" : "+r"(core));
   return core;
 }

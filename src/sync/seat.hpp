@@ -24,6 +24,8 @@
 //  E3  enter's store comes before its look, and take's pull before its look: of two that happen at
 //      once, one sees the other. The holder pays for no fence: light_fence binds the compiler only,
 //      heavy_fence has the kernel put a barrier into every running thread of the process.
+//  E4  A taker pulls before it looks, so a holder that is inside may find the word empty for a
+//      moment. It looks at it when it comes in, and never while it is inside.
 // Checked by seat_model.cpp: nobody works on it at the same time as another, nothing is lost.
 #pragma once
 
@@ -40,10 +42,14 @@ class Seat {
  public:
   /// Holder: begins to hold, inside.
   void sit(T* what) noexcept {
+    mine_ = what;
     inside_.store(1, std::memory_order_relaxed);
     held_.store(what, std::memory_order_release);
   }
-  void rise() noexcept { held_.store(nullptr, std::memory_order_relaxed); }
+  void rise() noexcept {
+    mine_ = nullptr;
+    held_.store(nullptr, std::memory_order_relaxed);
+  }
 
   /// Holder: comes inside. Null when it holds nothing, or when that is being taken (E1).
   [[nodiscard]] T* enter() noexcept {
@@ -58,6 +64,8 @@ class Seat {
   [[nodiscard]] std::uint8_t inside() const noexcept {
     return inside_.load(std::memory_order_relaxed);
   }
+  /// Holder, once inside: what it holds. Not read from the word that takers pull at (E4).
+  [[nodiscard]] T* mine() const noexcept { return mine_; }
   /// Holder, when enter has found nothing and no taker is at it: what it holds after all.
   [[nodiscard]] T* look_again() const noexcept { return held_.load(std::memory_order_acquire); }
 
@@ -78,6 +86,7 @@ class Seat {
  private:
   typename Sync::template atomic<T*> held_{nullptr};
   typename Sync::template atomic<std::uint8_t> inside_{0};
+  T* mine_ = nullptr;  // the holder's own
 };
 
 }  // namespace bulkhead::sync

@@ -4,7 +4,7 @@
 //
 //   looked_at     E1 to E3: the holder comes and goes while a taker takes what is held, works on it
 //       and puts it back: one of them works on it at a time, each sees what the other has done, and
-//       the holder, once inside, always has it in the end
+//       the holder, once inside, always has it, and keeps it while it is inside (E4)
 //   taken_away    the same, but the taker keeps it once it has got it: from then on the holder never
 //       works on it, and knows that
 //
@@ -72,8 +72,10 @@ class LooksFirst : public Seat<Sync, Work> {
 };
 
 enum class Believes : bool { kAfterAll, kAtOnce };
+// Where one who is inside reads what it holds.
+enum class Again : bool { kMine, kTheWord };
 
-template <class AnySeat>
+template <class AnySeat, Again again = Again::kMine>
 struct State {
   AnySeat seat;
   Work work;
@@ -101,6 +103,8 @@ struct State {
       lock.unlock();
     }
     if (held == nullptr) return false;
+    model::check((again == Again::kMine ? seat.mine() : seat.look_again()) == held,
+                 "who is inside keeps what it holds");
     ++held->done.edit();
     seat.leave(was);
     return true;
@@ -109,10 +113,10 @@ struct State {
 
 constexpr unsigned kTurns = 2;
 
-template <class AnySeat>
+template <class AnySeat, Again again = Again::kMine>
 model::Result looked_at(const model::Options& options, Believes believes = Believes::kAfterAll) {
   return model::explore(options, [believes](model::Run& run) {
-    auto s = std::make_shared<State<AnySeat>>();
+    auto s = std::make_shared<State<AnySeat, again>>();
     s->name(run);
     s->seat.sit(&s->work);
     s->seat.leave();
@@ -210,6 +214,11 @@ TEST(SeatModel, a_taker_that_looks_before_it_pulls_is_found) {
 TEST(SeatModel, a_holder_that_does_not_wait_for_the_decision_is_found) {
   expect_found(looked_at<Seat<Right, Work>>(full(), Believes::kAtOnce),
                "what is only looked at is never gone");
+}
+
+TEST(SeatModel, a_holder_that_reads_the_word_again_is_found) {
+  const model::Result r = looked_at<Seat<Right, Work>, Again::kTheWord>(full());
+  expect_found(r, "who is inside keeps what it holds");
 }
 
 }  // namespace

@@ -34,8 +34,8 @@ void Core::activate(Slot& slot, machine::Stack* me) {
   deliver_batch(slot, me);
 }
 
-// After the user's code: the core that runs this stack now. If it has gone on without the actor, the
-// actor comes home first.
+// After the user's code: the core that runs this stack now. If it has gone on without the actor,
+// the actor comes home first.
 Core* Core::back_inside(machine::Stack* me) noexcept {
   Core* core = me->seat->at.enter();
   if (core == nullptr) [[unlikely]]

@@ -4,8 +4,8 @@
 //   handed_over  H1 to H3: an actor makes two calls into the runtime; meanwhile the watch takes its
 //       core, and runs it in another thread, if it can; a thread outside sends the actor a letter.
 //       The core is run by one thread at a time, and so is the actor, whose stack is left before it
-//       is resumed; it comes home once if it was left, and never otherwise; both calls are made; the
-//       letter is handled once; and the core does not sleep for good.
+//       is resumed; it comes home once if it was left, and never otherwise; both calls are made;
+//       the letter is handled once; and the core does not sleep for good.
 //
 // Broken copies follow.
 #include <gtest/gtest.h>

@@ -17,8 +17,8 @@
 //      the lock; from then on it owns all that is the core's, until it gives the core to another
 //      worker, or back.
 //  H2  What goes along with the core: everything but the running actor, the stack that it runs on,
-//      and the stack that it may have reserved for its next wait. The actor's turn is Away; its slot
-//      stays the core's, and nobody resumes or moves it.
+//      and the stack that it may have reserved for its next wait. The actor's turn is Away; its
+//      slot stays the core's, and nobody resumes or moves it.
 //  H3  An actor that is away comes home at the first call into the runtime, or when its handler
 //      returns or throws: it leaves its stack, and its thread, which no longer runs on that stack,
 //      then pushes the homecoming signal into its inbox, once. The core resumes it like any other.

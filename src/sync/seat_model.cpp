@@ -1,12 +1,12 @@
 // The seat of seat.hpp under every interleaving, with weak memory. light_fence and heavy_fence are
-// both a sequentially consistent fence here: that is what they promise each other (heavy_fence.hpp).
-// There is one holder, so no two light ones meet.
+// both a sequentially consistent fence here: that is what they promise each other. There is one
+// holder, so no two light ones meet.
 //
 //   looked_at     E1 to E3: the holder comes and goes while a taker takes what is held, works on it
 //       and puts it back: one of them works on it at a time, each sees what the other has done, and
 //       the holder, once inside, always has it, and keeps it while it is inside (E4)
-//   taken_away    the same, but the taker keeps it once it has got it: from then on the holder never
-//       works on it, and knows that
+//   taken_away    the same, but the taker keeps it once it has got it: from then on the holder
+//       never works on it, and knows that
 //
 // Broken copies follow: the same code with one thing weaker, and code with one thing wrong.
 #include "sync/seat.hpp"

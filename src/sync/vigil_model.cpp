@@ -1,7 +1,7 @@
 // The vigil of vigil.hpp under every interleaving, with weak memory.
 //
-//   watched   V1: of two that wake, sleep, and wake, one stays awake: the watcher then does not sleep
-//       for good
+//   watched   V1: one wakes, sleeps, and wakes for good: the watcher then does not sleep
+//       for good either
 //   roused    one who is to end the watch counts as awake and rouses: the watcher comes back
 //
 // Broken copies follow.

@@ -1,6 +1,6 @@
-// D3: hand-overs by the hundred: actors that spin, sit in a system call, throw, and call the runtime
-// in between at random. What is conserved: each message is handled or dropped, once; each ask has
-// an outcome; each actor ends; no thread is left behind.
+// D3: hand-overs by the hundred: actors that spin, sit in a system call, throw, and call the
+// runtime in between at random. What is conserved: each message is handled or dropped, once; each
+// ask has an outcome; each actor ends; no thread is left behind.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <bulkhead/bulkhead.hpp>

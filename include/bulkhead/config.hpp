@@ -34,7 +34,8 @@ struct Config {
   /// Cores that run out of work are given actors of others.
   bool share_work = true;
   /// A handler that neither returns nor calls the runtime for so long, while other actors wait for
-  /// its core, keeps its thread, and the core goes on in another one. 1 ms or more; kForever: never.
+  /// its core, keeps its thread, and the core goes on in another one. 1 ms or more; kForever:
+  /// never.
   Timeout hand_over_after = std::chrono::milliseconds(5);
 
   /// Called on the core of an actor that has ended, after its state is gone. Must not block or

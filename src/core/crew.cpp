@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <iterator>
 #include <system_error>
 
 #include "base/check.hpp"
@@ -206,7 +207,7 @@ void Crew::keep_watch() {
     guard.lock();
     const auto ends = [this] { return watch_ends_; };
     if (changed_.wait_for(guard, std::chrono::nanoseconds(pause), ends)) break;
-    join_ended();
+    join_ended(guard);
     bool hopeful = false;
     bool awake = false;
     for (std::size_t i = 0; i < seen_.size(); ++i) {
@@ -219,12 +220,17 @@ void Crew::keep_watch() {
   }
 }
 
-void Crew::join_ended() noexcept {
-  std::erase_if(workers_, [](const std::unique_ptr<Worker>& worker) {
-    if (!worker->ended) return false;
-    worker->thread.join();
-    return true;
-  });
+// Not under the lock: the thread-local objects that handlers have left there end first.
+void Crew::join_ended(sync::UniqueGuard& guard) {
+  const auto first = std::partition(workers_.begin(), workers_.end(),
+                                    [](const auto& worker) { return !worker->ended; });
+  if (first == workers_.end()) return;
+  std::vector<std::unique_ptr<Worker>> ended(std::make_move_iterator(first),
+                                             std::make_move_iterator(workers_.end()));
+  workers_.erase(first, workers_.end());
+  guard.unlock();
+  for (auto& worker : ended) worker->thread.join();
+  guard.lock();
 }
 
 Crew::Look Crew::look_at(Core& core, Seen& seen) noexcept {

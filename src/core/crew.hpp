@@ -124,7 +124,7 @@ class Crew {
   void keep_spare(Worker& worker) noexcept;
 
   void keep_watch();
-  void join_ended() noexcept;
+  void join_ended(sync::UniqueGuard& guard);
   Look look_at(Core& core, Seen& seen) noexcept;
   Look hand_over(Core& core, Anyway anyway) noexcept;
 

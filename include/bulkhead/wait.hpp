@@ -56,8 +56,10 @@ class Wait {
   void open();
   [[nodiscard]] static bool outside() noexcept;
   void close() noexcept;
+  void end() noexcept;
 
   Waiter waiter_;
+  std::uint8_t was_inside_ = 0;
   Open open_ = Open::kNo;
 };
 

@@ -40,6 +40,7 @@ bool may_wait(const char* function) {
 }
 
 Signal* deliver_stop(void* /*actor*/, Signal* signal) {
+  const core::Inside inside;
   core::Core::current()->running->set(core::Slot::kStopAsked);
   return signal;
 }
@@ -53,12 +54,14 @@ constexpr SignalOps kStop = {&deliver_stop, &destroy_stop, "stop"};
 namespace core {
 
 Pid own_pid(const void* self) {
+  const Inside inside;
   const Slot& running = bulkhead::self("this_actor::address");
   if (running.state != self) refuse_address(running, "given another object");
   return pid_of(running);
 }
 
 Pid own_pid(std::string_view actor_class) {
+  const Inside inside;
   const Slot& running = bulkhead::self("this_actor::address");
   if (running.kind->name != actor_class)
     refuse_address(running, "asked for one of class " + std::string(actor_class));
@@ -69,13 +72,23 @@ Pid own_pid(std::string_view actor_class) {
 
 namespace this_actor {
 
-Pid pid() { return core::pid_of(self("this_actor::pid")); }
+Pid pid() {
+  const core::Inside inside;
+  return core::pid_of(self("this_actor::pid"));
+}
 
-Pid parent() { return self("this_actor::parent").parent; }
+Pid parent() {
+  const core::Inside inside;
+  return self("this_actor::parent").parent;
+}
 
-void stop() { self("this_actor::stop").set(core::Slot::kStopAsked); }
+void stop() {
+  const core::Inside inside;
+  self("this_actor::stop").set(core::Slot::kStopAsked);
+}
 
 void yield() {
+  const core::Inside inside;
   if (!may_wait("this_actor::yield")) return;
   if (base::critical != nullptr) core::refuse_to_block();
   core::Core::yield();
@@ -83,12 +96,14 @@ void yield() {
 }
 
 void sleep_for(Timeout time) {
+  const core::Inside inside;
   if (!may_wait("this_actor::sleep_for")) return;
   const std::uint64_t epoch = core::Core::begin_wait();
   core::Core::park(epoch, time.nanoseconds());
 }
 
 std::stop_token stop_token() {
+  const core::Inside inside;
   core::Slot& slot = self("this_actor::stop_token");
   core::Extras& extras = core::extras_of(slot, *core::Core::current());
   if (extras.stop == nullptr) extras.stop = new sync::StopSource;
@@ -96,22 +111,26 @@ std::stop_token stop_token() {
 }
 
 std::size_t core() {
+  const core::Inside inside;
   self("this_actor::core");
   const core::Core* core = core::Core::current();
   return core->domain.load(std::memory_order_relaxed)->place_of(*core);
 }
 
 std::size_t stack_size() {
+  const core::Inside inside;
   self("this_actor::stack_size");
   return core::Core::current()->stack->size();
 }
 
 std::size_t stack_used() {
+  const core::Inside inside;
   self("this_actor::stack_used");
   return machine::touched_bytes(*core::Core::current()->stack);
 }
 
 void discard_unused_stack() {
+  const core::Inside inside;
   self("this_actor::discard_unused_stack");
   machine::discard_below(*core::Core::current()->stack, __builtin_frame_address(0));
 }
@@ -119,6 +138,7 @@ void discard_unused_stack() {
 }  // namespace this_actor
 
 bool in_actor() noexcept {
+  const core::Inside inside;
   const core::Core* core = core::Core::current();
   return core != nullptr && core->running != nullptr;
 }

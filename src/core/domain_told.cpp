@@ -111,6 +111,7 @@ void Domain::report_who_runs() const noexcept try {
 
 // A handler that neither returns nor blocks cannot be ended.
 void Domain::report_who_holds_up() const noexcept try {
+  crew_.report_away();
   for (std::size_t i = 0; i < all_cores(); ++i) {
     const Core& core = *cores_[i];
     if (core.arrivals.asleep()) continue;

@@ -62,7 +62,7 @@ bool Core::may_give_way() const noexcept {
     return false;
   }
   BULKHEAD_ASSERT(!running->wait.armed(), "who has opened a wait does not give way");
-  BULKHEAD_ASSERT(running->stack == nullptr && tl_core == this, "who runs holds no other stack");
+  BULKHEAD_ASSERT(running->stack == nullptr && tl_seat.at.mine() == this, "who runs holds no other stack");
   return true;
 }
 
@@ -94,7 +94,8 @@ void Core::end_turn_early() noexcept {
 }
 
 void Core::look(Unwinds unwinds) {
-  Core* core = tl_core;  // not used after yield
+  const Inside inside;
+  Core* core = current();  // not used after yield
   if (core == nullptr || !core->may_give_way()) return;
   if (unwinds == Unwinds::kYes) check_unwind();
   const machine::Nanoseconds now = machine::now();
@@ -119,12 +120,15 @@ void Core::pace_checks(machine::Nanoseconds elapsed) noexcept {
 }
 
 void Core::check() {
-  Core* core = tl_core;  // not used after look
+  const std::uint8_t was = was_inside();
+  Core* core = enter();  // not used after look
   if (core == nullptr) return;
   Slice& slice = core->slice_;
   const bool same = slice.activations_left == core->activations_left_ && slice.turn == core->now_;
-  if (same && --slice.checks_left != 0) [[likely]]
+  if (same && --slice.checks_left != 0) [[likely]] {
+    core->leave(was);
     return;
+  }
   slice.checks_left = 1;
   if (core->may_give_way()) {
     const machine::Nanoseconds now = machine::now();
@@ -132,23 +136,35 @@ void Core::check() {
     core->pace_checks(now - slice.looked);
     slice.looked = now;
   }
+  core->leave(was);
   look(Unwinds::kYes);
 }
 
 // --- ticks and hooks ---------------------------------------------------------------------------
 
+// Who was away is home now, on another thread.
 void Core::allocation_is_due(bool may_throw) {
-  memory::ticks.left = tl_core->allocations_;
+  const Inside inside;
+  current()->count_allocations_anew();
   look(may_throw ? Unwinds::kYes : Unwinds::kNo);
 }
 
 void Core::reductions_are_due() {
-  reductions_left = tl_core->reductions_;
+  const Inside inside;
+  current()->count_reductions_anew();
   look(Unwinds::kNo);
 }
 
-// Of this core's thread. A tick or a hook that is due finds the core there.
-void Core::start_preemption() noexcept {
+[[gnu::noinline]] void Core::count_allocations_anew() const noexcept {
+  memory::ticks.left = allocations_;
+}
+
+[[gnu::noinline]] void Core::count_reductions_anew() const noexcept {
+  reductions_left = reductions_;
+}
+
+// As the configuration has it. The owner, or before its first thread runs it.
+void Core::set_up_preemption() noexcept {
   const Config& config = domain.load(std::memory_order_relaxed)->config();
   slice_ = {};
   time_slice_ = config.time_slice.count();
@@ -157,6 +173,11 @@ void Core::start_preemption() noexcept {
   in_row_ = nullptr;
   allocations_ = static_cast<std::int64_t>(config.preempt_allocations);
   reductions_ = static_cast<std::int64_t>(config.preempt_reductions);
+}
+
+// Of the calling thread, while it runs this core; a tick or a hook that is due then finds the core
+// there, or an actor that the core has left behind.
+void Core::start_preemption() const noexcept {
   memory::ticks = {allocations_ != 0 ? allocations_ : INT64_MAX, &Core::allocation_is_due};
   reductions_left = reductions_ != 0 ? reductions_ : INT64_MAX;
 }

@@ -17,8 +17,8 @@ import struct
 import gdb
 import gdb.unwinder
 
-TURNS = ("vacant", "idle", "ready", "running", "about to wait", "blocked")
-VACANT, IDLE, READY, RUNNING, PARKED = range(5)
+TURNS = ("vacant", "idle", "ready", "running", "about to wait", "blocked", "stuck")
+VACANT, IDLE, READY, RUNNING, OPENING, PARKED, AWAY = range(7)
 ENDING = 16         # Slot::kEnding
 GUEST_HOME = 0xfffe  # kGuestHome: not an actor
 NO_CORE = 0xffff
@@ -281,7 +281,7 @@ def line_of(frame):
 
 def where_blocked(actor):
     """The call of the library that it is blocked in, and who called that."""
-    if actor.stack == 0:
+    if actor.stack == 0 or actor.turn == AWAY:
         return ""
     with On(actor):
         call = ""
@@ -372,7 +372,7 @@ class Backtrace(gdb.Command):
         options = " ".join(words[1:])
         print(f"actor {actor.pid}, {actor.class_name}: {actor.state}, on core {actor.home}, "
               f"{actor.length} in its queue")
-        if actor.turn == RUNNING:
+        if actor.turn in (RUNNING, OPENING, AWAY):
             self.show_running(layout, actor, options)
         elif actor.stack == 0:
             print("It is not in a handler, and has no stack.")
@@ -384,7 +384,7 @@ class Backtrace(gdb.Command):
     def show_running(layout, actor, options):
         thread = thread_of(layout, actor)
         if thread is None:
-            raise gdb.GdbError(f"bulkhead: {actor.pid} runs, but its core's thread was not found")
+            raise gdb.GdbError(f"bulkhead: {actor.pid} runs, but its thread was not found")
         before = gdb.selected_thread()
         try:
             thread.switch()
@@ -395,12 +395,16 @@ class Backtrace(gdb.Command):
 
 
 def thread_of(layout, actor):
-    """The thread whose stack pointer lies in the stack that the actor's core runs on."""
+    """The thread whose stack pointer lies in the stack that the actor's core runs on; or, when the
+    core has gone on without the actor, in the actor's."""
     try:
         core = core_at(actor.home)
-        if number_at(core + layout.core_running) != layout.base + actor.index * layout.slot_size:
-            return None
-        top = number_at(core + layout.core_stack)
+        top = actor.stack
+        if actor.turn != AWAY:
+            slot = layout.base + actor.index * layout.slot_size
+            if number_at(core + layout.core_running) != slot:
+                return None
+            top = number_at(core + layout.core_stack)
         low = top - (16384 << number_at(top + layout.stack_class, 1))
     except (gdb.error, gdb.MemoryError):
         return None
@@ -456,15 +460,21 @@ below each stack there is a guard that nobody can read."""
 def stack_ranges(layout):
     """What is used of the stacks that cores run on and of those that were left."""
     record = layout.stack_type.sizeof
+
+    def whole(top):
+        return top + record - (16384 << number_at(top + layout.stack_class, 1)), top + record
+
     for index in range(1024):
         core = core_at(index)
         if core == 0:
             break
         top = number_at(core + layout.core_stack)
         if top != 0:
-            yield top + record - (16384 << number_at(top + layout.stack_class, 1)), top + record
+            yield whole(top)
     for actor in live_actors(layout):
-        if actor.stack != 0:
+        if actor.turn == AWAY:
+            yield whole(actor.stack)
+        elif actor.stack != 0:
             yield actor.saved, actor.stack + record
 
 

@@ -88,11 +88,12 @@ void stop() {
 }
 
 void yield() {
-  const core::Inside inside;
-  if (!may_wait("this_actor::yield")) return;
+  core::BrieflyInside inside;
+  if (inside.core() == nullptr) self("this_actor::yield");
+  if (!inside.core()->may_wait()) return;
   if (base::critical != nullptr) core::refuse_to_block();
-  core::Core::yield();
-  core::Core::check_unwind();
+  inside.goes_on_on(core::Core::yield());
+  if (inside.core()->running->has(core::Slot::kUnwind)) core::Core::check_unwind();
 }
 
 void sleep_for(Timeout time) {

@@ -125,8 +125,8 @@ class alignas(64) Core {
   [[nodiscard]] static std::uint64_t begin_wait();
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
-  /// destructor), returns at once as if time were up. Returns on whatever core.
-  static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
+  /// destructor), returns at once as if time were up. Returns the core to go on on.
+  static Core* park(std::uint64_t epoch, machine::Nanoseconds timeout);
   /// Gives up the wait that the running actor has begun: true when nobody has claimed it, and
   /// nobody will. Else it must be parked in, and is woken.
   [[nodiscard]] static bool retire_wait(std::uint64_t epoch) noexcept;
@@ -134,8 +134,9 @@ class alignas(64) Core {
   /// one if there is none. Null when time is up, or the actor is to end and cannot be unwound. The
   /// message is in hand until the next call, or the end.
   [[nodiscard]] static Signal* receive(LookAt look, void* context, machine::Nanoseconds timeout);
-  /// Lets the others run. Without effect when there is no memory for a stack to go on with.
-  static void yield();
+  /// Lets the others run. Without effect when there is no memory for a stack to go on with. Returns
+  /// the core to go on on.
+  static Core* yield();
   /// To return to where the calling thread was before it came inside.
   void leave(std::uint8_t was = 0) noexcept { seat->at.leave(was); }
   /// Throws Unwind when the running actor is to end and it may be thrown.

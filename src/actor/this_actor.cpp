@@ -15,19 +15,20 @@ namespace bulkhead {
 
 namespace {
 
+[[noreturn]] void refuse_outside(const char* function) {
+  throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
+}
+
 core::Slot& self(const char* function) {
   core::Core* core = core::Core::current();
-  if (core == nullptr || core->running == nullptr) {
-    throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
-  }
+  if (core == nullptr || core->running == nullptr) refuse_outside(function);
   return *core->running;
 }
 
 // Not in a hook of a core, nor in the destructor of a message that is dropped there.
 bool may_wait(const char* function) {
   const core::Core* core = core::Core::current();
-  if (core == nullptr) [[unlikely]]
-    self(function);
+  if (core == nullptr) refuse_outside(function);
   return core->may_wait();
 }
 
@@ -89,7 +90,7 @@ void stop() {
 
 void yield() {
   core::BrieflyInside inside;
-  if (inside.core() == nullptr) self("this_actor::yield");
+  if (inside.core() == nullptr) refuse_outside("this_actor::yield");
   if (!inside.core()->may_wait()) return;
   if (base::critical != nullptr) core::refuse_to_block();
   inside.goes_on_on(core::Core::yield());

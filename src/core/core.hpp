@@ -380,8 +380,8 @@ extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec"
 
 /// Comes inside. For functions of this layer that do not switch stacks otherwise: they note first
 /// whether the thread was inside, and give that to the core's leave at the end.
-[[nodiscard, gnu::always_inline]] inline Core* enter() noexcept {
-  Core* core = tl_seat.at.enter();
+[[nodiscard, gnu::always_inline]] inline Core* enter(std::uint8_t how = 1) noexcept {
+  Core* core = tl_seat.at.enter(how);
   if (core == nullptr) [[unlikely]]
     core = enter_slowly();
   return core;
@@ -396,7 +396,9 @@ extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec"
 /// Core::current() is the actor's core. Threads outside may be in one too.
 class Inside {
  public:
-  [[gnu::always_inline]] Inside() noexcept : was_(was_inside()) { static_cast<void>(enter()); }
+  [[gnu::always_inline]] Inside() noexcept : was_(was_inside()) {
+    static_cast<void>(enter(was_ | 1));
+  }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() { end(was_); }
@@ -407,10 +409,14 @@ class Inside {
   std::uint8_t was_;
 };
 
-/// The same for what does not switch stacks, or says where it has gone on.
+/// The same for what does not switch stacks, or says where it has gone on. It is not made to give
+/// way either, when it takes memory, say, for an error's text.
 class BrieflyInside {
  public:
-  [[gnu::always_inline]] BrieflyInside() noexcept : was_(was_inside()), core_(enter()) {}
+  static constexpr std::uint8_t kMark = 2;
+
+  [[gnu::always_inline]] BrieflyInside() noexcept
+      : was_(was_inside()), core_(enter(was_ | kMark)) {}
   BrieflyInside(const BrieflyInside&) = delete;
   BrieflyInside& operator=(const BrieflyInside&) = delete;
   ~BrieflyInside() {

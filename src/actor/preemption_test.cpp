@@ -251,7 +251,7 @@ TEST(Ticks, find_no_function_of_the_runtime_at_work) {
   EXPECT_GT(told, 0);
   EXPECT_GT(seen.ticks, seen.allowed) << "the runtime allocates too";
   EXPECT_GT(seen.allowed, 10'000u);
-  EXPECT_GT(seen.traces.size(), 20u);
+  EXPECT_GT(seen.traces.size(), 10u);
   for (const std::string& trace : seen.traces) {
     const std::string fault = fault_in(trace);
     EXPECT_EQ(fault, "") << trace;

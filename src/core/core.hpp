@@ -251,7 +251,8 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
-  [[nodiscard]] Exit unwound() const noexcept;
+  /// The exit of one that is unwound, or was to be.
+  [[nodiscard]] Exit unwound(Slot& slot) const noexcept;
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);

@@ -224,6 +224,11 @@ class Program {
   void work(int who, Box& mailbox) {
     Worker& me = at(who);
     me.mailbox = &mailbox;
+    struct Last {
+      ~Last() { program.work_off(who); }
+      Program& program;
+      int who;
+    } last{*this, who};
     for (;;) {
       while (me.todo.empty()) {
         core::Wait wait;
@@ -234,6 +239,17 @@ class Program {
       }
       const Work work = std::move(me.todo.front());
       me.todo.pop_front();
+      perform(who, work);
+    }
+  }
+
+  // What is left to do, in a destructor, where nothing waits.
+  void work_off(int who) {
+    if (!run_.expected.gone(who)) run_.expected.unwound(who);
+    run_.check();
+    while (!at(who).todo.empty() && !doubtful()) {
+      const Work work = std::move(at(who).todo.front());
+      at(who).todo.pop_front();
       perform(who, work);
     }
   }

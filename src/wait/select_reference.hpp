@@ -41,8 +41,9 @@ struct Operation {
   bool selects = true;  // or it is a send or a receive, with one arm
 };
 
-/// kNothing: time was up, or nothing was ready at once. kRefused: a std::logic_error.
-enum class Came { kNothing, kRefused, kDone, kClosed };
+/// kNothing: time was up, or nothing was ready at once. kRefused: a std::logic_error. kStopped: it
+/// could not wait, in a destructor.
+enum class Came { kNothing, kRefused, kDone, kClosed, kStopped };
 
 struct Result {
   Came came = Came::kNothing;
@@ -112,6 +113,7 @@ class Reference {
   /// The worker looks at its arms, one after the other, and waits if none is ready.
   void attempt(int worker) {
     Worker& me = at_worker(worker);
+    if (me.gone && !me.fresh) return;  // it looks again when it could not wait
     if (me.open) {
       require_expired(worker);
       me.timed = true;
@@ -125,6 +127,7 @@ class Reference {
     }
     me.waited = false;
     me.result = choose(worker);
+    if (!me.result && me.gone) me.result = choose_without_waiting(me);
     if (me.result) return;
     me.waited = true;
     if (me.stop_asked) return;  // unwound, for it does not hear that
@@ -151,7 +154,7 @@ class Reference {
     finish(me);
   }
 
-  /// What was handed to it goes back.
+  /// What was handed to it goes back. It may begin more, in destructors.
   void unwound(int worker) {
     Worker& me = at_worker(worker);
     if (!me.stop_asked) fault("it was unwound although nobody has stopped it", worker);
@@ -313,7 +316,7 @@ class Reference {
           break;
         case ArmKind::kStop:
           if (me.stop_asked) result = Result{Came::kDone};
-          if (result) me.stop_asked = false;
+          me.stop_asked = me.gone && me.stop_asked;
           break;
         case ArmKind::kMessage:
           result = take_message(me, arm.wanted);
@@ -331,6 +334,18 @@ class Reference {
     if (patience == Patience::kLimit && me.timed) return Result();
     if (patience == Patience::kForever && !can_be_ready) return Result{Came::kRefused};
     return std::nullopt;
+  }
+
+  // In a destructor: the first arm that could ever be ready.
+  [[nodiscard]] static Result choose_without_waiting(const Worker& worker) {
+    if (worker.operation.selects && worker.operation.patience == Patience::kLimit) return Result();
+    int first = 0;
+    for (const Arm& arm : worker.operation.arms) {
+      if (arm.kind == ArmKind::kAfter) return Result{Came::kDone, first};
+      if (arm.kind == ArmKind::kMessage || arm.channel != kNone) break;
+      ++first;
+    }
+    return Result{Came::kStopped, first};
   }
 
   [[nodiscard]] std::optional<Result> receive(int number) {

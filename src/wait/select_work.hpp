@@ -297,6 +297,7 @@ class Pass {
   }
   Result failed(ChannelError error, ChannelError when_tried) {
     if (error == ChannelError::kClosed) return {Came::kClosed, 0, 0};
+    if (error == ChannelError::kStopped) return {Came::kStopped, 0, 0};
     if (error != (only_tries() ? when_tried : ChannelError::kTimedOut)) {
       run_.fail("another error than there can be", who_);
     }
@@ -350,6 +351,9 @@ class Select {
       if (told_) run_.fail("a function ran, though select threw", who_);
       return {Came::kRefused, kNone, 0};
     }
+    if (chosen && !told_ && chosen_without_message(*chosen)) {
+      return {Came::kStopped, static_cast<int>(*chosen) - 1, 0};
+    }
     if (chosen.has_value() != told_.has_value()) run_.fail("not one function ran", who_);
     if (!chosen) return {};
     if (static_cast<std::size_t>(told_->arm) + 1 != *chosen) {
@@ -374,6 +378,15 @@ class Select {
     return bulkhead::select_for(run_.limit, arms);
   }
 
+  // In a destructor: there is no message to call the function with.
+  [[nodiscard]] bool chosen_without_message(std::size_t chosen) {
+    return run_.expected.gone(who_) && frame_.operation.arms[chosen - 1].kind == ArmKind::kMessage;
+  }
+
+  [[nodiscard]] static Came came_of(ChannelError error) {
+    return error == ChannelError::kStopped ? Came::kStopped : Came::kClosed;
+  }
+
   void tell(Came came, std::size_t arm, int value) {
     if (told_) run_.fail("two functions ran", who_);
     told_ = Result{came, static_cast<int>(arm), value};
@@ -386,14 +399,16 @@ class Select {
       case ArmKind::kReceive:
         add([&] {
           return on_receive(frame_.ends[i].receiver, [this, i](Received received) {
-            tell(received ? Came::kDone : Came::kClosed, i, received ? received->number() : 0);
+            tell(received ? Came::kDone : came_of(received.error()), i,
+                 received ? received->number() : 0);
           });
         });
         break;
       case ArmKind::kSend:
         add([&] {
-          return on_send(frame_.ends[i].sender, frame_.values[value],
-                         [this, i](Sent sent) { tell(sent ? Came::kDone : Came::kClosed, i, 0); });
+          return on_send(frame_.ends[i].sender, frame_.values[value], [this, i](Sent sent) {
+            tell(sent ? Came::kDone : came_of(sent.error()), i, 0);
+          });
         });
         break;
       case ArmKind::kAfter:

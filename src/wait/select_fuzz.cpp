@@ -1,5 +1,6 @@
 // C6, C11. Fuzz target: programs of a few green threads that send, receive, select, close, let ends
-// go, stop each other and send each other messages come to what select_reference.hpp says.
+// go, stop each other, send each other messages and take them. They come to what
+// select_reference.hpp says.
 //
 // All of it runs on one core, and each worker does what it is given until it waits, so the order is
 // known. A driver gives the work, and does some itself; it lets the workers run after a step, or
@@ -315,7 +316,8 @@ class Program {
 
   void transfer(int who, const Work& work) {
     Frame frame(run_, ends_, work);
-    if (!work.selects && frame.operation.arms[0].channel == kNone) return;
+    const Arm& first = frame.operation.arms[0];
+    if (!work.selects && first.kind != ArmKind::kMessage && first.channel == kNone) return;
     struct Account {
       ~Account() {
         if (!done) program.is_unwound(who, frame);
@@ -329,8 +331,8 @@ class Program {
     at(who).values = frame.values.size();
     tell_of(who, frame.operation);
     run_.expected.begin(who, frame.operation, run_.limit);
-    const Result result =
-        work.selects ? Select(run_, who, frame, work, at(who).mailbox)() : Pass(run_, who, frame)();
+    const Result result = work.selects ? Select(run_, who, frame, work, at(who).mailbox)()
+                                       : Pass(run_, who, frame, at(who).mailbox)();
     account.done = true;
     run_.trace("%d: came %d, arm %d, value %d", who, static_cast<int>(result.came), result.arm,
                result.value);

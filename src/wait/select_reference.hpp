@@ -38,7 +38,7 @@ enum class Patience { kTry, kNoTime, kLimit, kForever };
 struct Operation {
   std::vector<Arm> arms;
   Patience patience = Patience::kForever;
-  bool selects = true;  // or it is a send or a receive, with one arm
+  bool selects = true;  // or it is a send, a receive or a mailbox's next, with one arm
 };
 
 /// kNothing: time was up, or nothing was ready at once. kRefused: a std::logic_error. kStopped: it
@@ -141,8 +141,13 @@ class Reference {
 
   void end(int worker, const Result& result) {
     Worker& me = at_worker(worker);
+    const bool takes = !me.operation.selects && has_arm(me, ArmKind::kMessage);
+    if (takes && !me.open && !me.result) {
+      me.result = take_message(me, me.operation.arms[0].wanted);  // that ended its wait
+      if (me.result) me.result->arm = 0;
+    }
     if (me.open) {
-      // A send or receive that came back by itself.
+      // A send, receive or next that came back by itself.
       if (result != Result() || me.operation.selects) fault("it was to go on waiting", worker);
       require_expired(worker);
       leave_lines(worker);
@@ -173,7 +178,9 @@ class Reference {
   void tell(int worker, unsigned kind, int number) {
     Worker& me = at_worker(worker);
     me.mail.push_back({kind, number});
-    if (me.open && has_arm(me, ArmKind::kMessage)) end_wait(worker);
+    if (!me.open || !has_arm(me, ArmKind::kMessage)) return;
+    // A select looks at all of its arms again, whatever came.
+    if (me.operation.selects || (me.operation.arms[0].wanted & kind) != 0) end_wait(worker);
   }
 
   void request_stop(int worker) {
@@ -338,7 +345,8 @@ class Reference {
 
   // In a destructor: the first arm that could ever be ready.
   [[nodiscard]] static Result choose_without_waiting(const Worker& worker) {
-    if (worker.operation.selects && worker.operation.patience == Patience::kLimit) return Result();
+    const bool limited = worker.operation.patience == Patience::kLimit;
+    if (worker.operation.selects ? limited : has_arm(worker, ArmKind::kMessage)) return Result();
     int first = 0;
     for (const Arm& arm : worker.operation.arms) {
       if (arm.kind == ArmKind::kAfter) return Result{Came::kDone, first};

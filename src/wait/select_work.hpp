@@ -103,7 +103,11 @@ inline ArmChoice read_arm(unsigned which, bool selects) {
   arm.channel = which / 8 % kChannels;
   arm.value = which / 64 % 2;
   if (which % 8 >= 3 && which % 8 <= 5) arm.kind = ArmKind::kSend;
-  if (!selects) return arm;
+  if (!selects) {
+    if (which % 8 == 7) arm.kind = ArmKind::kMessage;
+    arm.wanted = more == 0 ? kLow | kHigh : more;
+    return arm;
+  }
   if (which % 8 == 6) {
     arm.kind = more < 2 ? ArmKind::kAfter : ArmKind::kStop;
     arm.at_once = which / 64 == 3;
@@ -263,15 +267,18 @@ class Frame {
   Run& run_;
 };
 
-// --- a send or a receive ---
+// --- a send, a receive, or a mailbox's next ---
 
 class Pass {
  public:
-  Pass(Run& run, int who, Frame& frame) : run_(run), who_(who), frame_(frame) {}
+  Pass(Run& run, int who, Frame& frame, Box* mailbox)
+      : run_(run), who_(who), frame_(frame), mailbox_(mailbox) {}
 
   Result operator()() {
     run_.expected.attempt(who_);
-    return frame_.operation.arms[0].kind == ArmKind::kSend ? send() : receive();
+    const ArmKind kind = frame_.operation.arms[0].kind;
+    if (kind == ArmKind::kMessage) return next();
+    return kind == ArmKind::kSend ? send() : receive();
   }
 
  private:
@@ -295,6 +302,22 @@ class Pass {
     if (received) return {Came::kDone, 0, received->number()};
     return failed(received.error(), ChannelError::kEmpty);
   }
+  Result next() {
+    const unsigned wanted = frame_.operation.arms[0].wanted;
+    int number = 0;
+    auto low = [&number](Low message) { number = message.number; };
+    auto high = [&number](High message) { number = message.number; };
+    bool found = false;
+    if (wanted == kLow) {
+      found = mailbox_->next_for(timeout(), low);
+    } else if (wanted == kHigh) {
+      found = mailbox_->next_for(timeout(), high);
+    } else {
+      found = mailbox_->next_for(timeout(), high, low);
+    }
+    if (found != (number != 0)) run_.fail("next is true without a message, or not with one", who_);
+    return found ? Result{Came::kDone, 0, number} : Result();
+  }
   Result failed(ChannelError error, ChannelError when_tried) {
     if (error == ChannelError::kClosed) return {Came::kClosed, 0, 0};
     if (error == ChannelError::kStopped) return {Came::kStopped, 0, 0};
@@ -307,6 +330,7 @@ class Pass {
   Run& run_;
   int who_;
   Frame& frame_;
+  Box* mailbox_;
 };
 
 // --- a select ---

@@ -30,8 +30,8 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr std::size_t kMostSteps = 200;
-constexpr auto kShort = 10ms;  // passes, in programs in which time may
-constexpr auto kLong = 60s;    // never does
+constexpr auto kShort = 5ms;  // passes, in programs in which time may
+constexpr auto kLong = 60s;   // never does
 
 struct Worker {
   std::deque<Work> todo;

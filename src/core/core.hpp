@@ -203,6 +203,8 @@ class alignas(64) Core {
   Counts counts;
   /// Chunks of the pool, as of the last sleep.
   RealSync::atomic<std::size_t> pool_chunks{0};
+  /// Actors that had ended here when the thread that stops the domain last looked. That thread's.
+  std::uint64_t ended_before = 0;
 
   /// Puts one slot among the arrivals, and wakes the core if it sleeps. Any thread that holds the
   /// slot's right of notification.

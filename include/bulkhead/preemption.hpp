@@ -25,7 +25,8 @@ class NoPreempt {
   static void* operator new[](unsigned long) = delete;
 
  private:
-  const char* outer_;
+  const char* outer_ = nullptr;
+  unsigned char was_inside_;
 };
 
 }  // namespace bulkhead

@@ -26,7 +26,10 @@ struct Stats {
   std::uint64_t strays = 0;  ///< of the whole process: by threads outside to addresses of nobody
   std::uint64_t moved = 0;   ///< moves of an actor to another core
   std::uint64_t slept = 0;   ///< times a core went to sleep
-  std::uint64_t pool_bytes = 0;  ///< memory of the message pools
+  std::uint64_t handed_over = 0;    ///< times a core left a stuck handler, and its thread, behind
+  std::uint64_t away = 0;           ///< handlers that run in a thread that their core has left, now
+  std::uint64_t spare_threads = 0;  ///< threads kept for the next time, now
+  std::uint64_t pool_bytes = 0;     ///< memory of the message pools
 
   [[nodiscard]] std::uint64_t actors() const noexcept { return actors_started - actors_ended; }
   [[nodiscard]] std::uint64_t dropped_for(DropCause cause) const noexcept {

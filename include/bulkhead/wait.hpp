@@ -8,6 +8,7 @@
 
 namespace bulkhead::core {
 
+class Core;
 struct Slot;
 
 /// One wait of somebody: whoever knows it may claim it, and at most one claim succeeds.
@@ -56,8 +57,10 @@ class Wait {
   void open();
   [[nodiscard]] static bool outside() noexcept;
   void close() noexcept;
+  void end(Core& core) noexcept;
 
   Waiter waiter_;
+  std::uint8_t was_inside_ = 0;
   Open open_ = Open::kNo;
 };
 

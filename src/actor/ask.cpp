@@ -13,7 +13,8 @@ namespace bulkhead {
 namespace core {
 
 bool is_self(Pid pid) noexcept {
-  const Core* core = Core::current();
+  const BrieflyInside inside;
+  const Core* core = inside.core();
   if (core == nullptr) return false;
   const Slot* running = core->running;  // most often it is another one, which its place tells
   return running != nullptr && running == &Slab::at(pid.index()) && pid_of(*running) == pid;
@@ -40,6 +41,7 @@ void fail_claimed(const ReplyTo& to, AskError error) noexcept {
 }
 
 void abandon_ask(const ReplyTo& to) noexcept {
+  const Inside inside;
   const Core* core = Core::current();
   const bool ending =
       core != nullptr && core->running != nullptr && core->running->has(Slot::kEnding);
@@ -47,6 +49,7 @@ void abandon_ask(const ReplyTo& to) noexcept {
 }
 
 void count_late_reply(std::string_view type) noexcept {
+  const Inside inside;
   Core* core = Core::current();
   if (core == nullptr) {
     count_stray();

@@ -94,6 +94,7 @@ char* demangle_in_actor(core::Core& core, const char* name) {
 }
 
 std::string readable(const std::type_info& type) {
+  const core::Inside inside;
   core::Core* core = core::Core::current();
   const bool on_core = core != nullptr && core->stack != nullptr;
   const std::unique_ptr<char, decltype(&std::free)> name(

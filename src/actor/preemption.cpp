@@ -1,5 +1,7 @@
 #include "bulkhead/preemption.hpp"
 
+#include <utility>
+
 #include "base/critical.hpp"
 #include "core/core.hpp"
 
@@ -7,10 +9,15 @@ namespace bulkhead {
 
 void check() { core::Core::check(); }
 
-NoPreempt::NoPreempt() noexcept : outer_(base::critical) {
-  base::critical = "an actor must not block inside NoPreempt";
+// Inside, so that its core does not go on without it either.
+NoPreempt::NoPreempt() noexcept : was_inside_(core::was_inside()) {
+  static_cast<void>(core::come_inside());
+  outer_ = std::exchange(base::critical, "an actor must not block inside NoPreempt");
 }
 
-NoPreempt::~NoPreempt() { base::critical = outer_; }
+NoPreempt::~NoPreempt() {
+  base::critical = outer_;
+  if (core::Core* core = core::Core::current(); core != nullptr) core->leave(was_inside_);
+}
 
 }  // namespace bulkhead

@@ -63,6 +63,12 @@ void check(const Config& config) {
     throw ConfigError("bulkhead: Config::max_actors is " + std::to_string(config.max_actors) +
                       "; it must be 1 to " + std::to_string(core::kMaxSlots));
   }
+  if (!config.hand_over_after.is_forever() &&
+      config.hand_over_after.nanoseconds() < machine::kMillisecond) {
+    throw ConfigError("bulkhead: Config::hand_over_after is " +
+                      std::to_string(config.hand_over_after.nanoseconds()) +
+                      " ns; it must be 1 ms or more, or kForever");
+  }
   if (config.stack_size < machine::kMinStackBytes || config.stack_size > machine::kMaxStackBytes) {
     throw ConfigError("bulkhead: Config::stack_size is " + std::to_string(config.stack_size) +
                       " bytes; it must be 16 KiB to 1 GiB");
@@ -103,8 +109,13 @@ void check_preemption(const Config& config) {
   }
 }
 
+bool on_a_core() noexcept {
+  const core::BrieflyInside inside;
+  return inside.core() != nullptr;
+}
+
 void refuse_in_actor(const char* function) {
-  if (core::Core::current() != nullptr) {
+  if (on_a_core()) {
     throw std::logic_error(std::string("bulkhead: ") + function +
                            " was called by an actor: it would wait for itself");
   }
@@ -133,7 +144,7 @@ Runtime::Runtime(const Config& config) : domain_(nullptr) {
 
 Runtime::~Runtime() {
   if (domain_->left_behind()) return;
-  if (domain_->running() && core::Core::current() != nullptr) {
+  if (domain_->running() && on_a_core()) {
     std::fprintf(stderr,
                  "bulkhead: a runtime that runs is destroyed in an actor (which has called exit?); "
                  "it is left running\n");

@@ -110,7 +110,7 @@ Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& doma
 
 // Undoes what begin_spawn has done so far, but for the state's memory.
 void give_up(const NewActor& actor, Domain& domain) noexcept {
-  Core* core = tl_core;
+  Core* core = Core::current();
   if (actor.slot != nullptr) {
     actor.slot->state = nullptr;
     actor.slot->flags = 0;
@@ -129,7 +129,8 @@ void give_up(const NewActor& actor, Domain& domain) noexcept {
 }  // namespace
 
 NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain) {
-  Core* core = tl_core;
+  const BrieflyInside inside;
+  Core* core = inside.core();
   if (domain == nullptr) {
     if (core == nullptr || core->running == nullptr) {
       throw SpawnError(
@@ -163,8 +164,9 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
 }
 
 void cancel_spawn(const NewActor& actor) noexcept {
+  const Inside inside;
   Slot& slot = *actor.slot;
-  Core* core = tl_core;
+  Core* core = Core::current();
   if (core != nullptr) {
     core->release_block(slot.state, slot.state_pool, slot.state_class);
   } else {
@@ -202,8 +204,9 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
 
 Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
                  const SpawnOptions& options) noexcept {
+  const std::uint8_t was = was_inside();
+  Core* core = enter();
   Slot& slot = *actor.slot;
-  Core* core = tl_core;
   const Pid pid(Slab::index_of(slot), slot.generation.load(std::memory_order_relaxed));
   Core* elsewhere = home_after_all(actor, core);
   if (elsewhere == nullptr) {
@@ -217,6 +220,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
     }
     // The constructor may have let the core run, and that may have ended all the others.
     core->end_newcomer(slot);
+    core->leave(was);
     return pid;
   }
   Core& home = *elsewhere;
@@ -235,6 +239,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   }
   hand_to(slot, home);
   if (outside) domain.gate.leave();
+  if (core != nullptr) core->leave(was);
   return pid;
 }
 

@@ -38,8 +38,17 @@ void Core::activate(Slot& slot, machine::Stack* me) {
   deliver_batch(slot, me);
 }
 
-// Everything that an actor does happens below this frame. The core is read anew from the stack's
-// record after each handler, which may have blocked and gone on elsewhere.
+// After the user's code: the core that runs this stack now. If it has gone on without the actor,
+// the actor comes home first.
+Core* Core::back_inside(machine::Stack* me) noexcept {
+  Core* core = me->seat->at.enter();
+  if (core == nullptr) [[unlikely]]
+    core = enter_slowly();
+  return core;
+}
+
+// Everything that an actor does happens below this frame. The core is read anew after each handler,
+// which may have blocked and gone on elsewhere. While the user's code runs, the thread is outside.
 void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   std::uint32_t handled = 0;
   enum { kNeither, kUnwound, kFailed } thrown = kNeither;
@@ -55,10 +64,11 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
         give_place_back(slot, *signal);
       me->in_hand = signal;
       me->in_hand_ops = signal->ops;
+      me->seat->at.leave();
       Signal* done = signal->ops->deliver(slot.state, signal);
+      core = back_inside(me);
       me->in_hand_ops = nullptr;
       ++handled;
-      core = me->core;
       if (done != nullptr) core->release(done);
       if (slot.has(Slot::kStopAsked)) [[unlikely]]
         break;
@@ -69,7 +79,7 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   } catch (const Unwind&) {
     thrown = kUnwound;
   } catch (...) {
-    me->core->failure_ = std::current_exception();
+    back_inside(me)->failure_ = std::current_exception();
     thrown = kFailed;
   }
   // Outside the catch blocks: when the actor has ended, nothing holds its exception any more.
@@ -106,8 +116,9 @@ Exit Core::unwound(Slot& slot) const noexcept {
 }
 
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  Core* core = back_inside(me);
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
-  finish(slot, me->core->unwound(slot), {handled, dropped});
+  finish(slot, core->unwound(slot), {handled, dropped});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
@@ -138,7 +149,11 @@ void Core::requeue(Slot& slot) {
 // What is counted here is counted by finish instead, when the actor is to end.
 void Core::before_messages(Slot& slot, machine::Stack* me) {
   if (slot.has(Slot::kStartPending)) {
-    if (slot.kind->started != nullptr) slot.kind->started(slot.state);
+    if (slot.kind->started != nullptr) {
+      me->seat->at.leave();
+      slot.kind->started(slot.state);
+      static_cast<void>(back_inside(me));
+    }
     if (slot.kind->runs_once) slot.set(Slot::kStopAsked);
     if (slot.has(Slot::kStopAsked)) return;
     slot.clear(Slot::kStartPending);
@@ -146,7 +161,11 @@ void Core::before_messages(Slot& slot, machine::Stack* me) {
   }
   if (slot.has(Slot::kTimeoutDue)) {
     // A message that came first stops the timeout.
-    if (slot.oldest == nullptr) slot.kind->on_receive_timeout(slot.state);
+    if (slot.oldest == nullptr) {
+      me->seat->at.leave();
+      slot.kind->on_receive_timeout(slot.state);
+      static_cast<void>(back_inside(me));
+    }
     if (slot.has(Slot::kStopAsked)) return;
     slot.clear(Slot::kTimeoutDue);
     slot.set(Slot::kTimeoutOver);
@@ -161,13 +180,23 @@ void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   const bool over = slot.has(Slot::kTimeoutOver);
   slot.clear(Slot::kTimeoutOver);
   if (over && handled == 0) return;
-  const std::int64_t delay =
-      slot.kind->receive_timeout(slot.state);  // the actor's code: may do all
+  // Counted from now on: while the actor's code is asked, which may do all, nothing is idle.
+  struct Counted {
+    machine::Stack* me;
+    bool armed = false;
+    ~Counted() {
+      if (!armed) back_inside(me)->counts.timeouts_ended.raise();
+    }
+  } counted{me};
+  me->core->counts.timeouts_armed.raise();
+  me->seat->at.leave();
+  const std::int64_t delay = slot.kind->receive_timeout(slot.state);
+  Core* core = back_inside(me);
   if (delay == machine::kNever || slot.oldest != nullptr) return;
+  counted.armed = true;
   slot.timeout.kind = TimerKind::kReceiveTimeout;
   slot.set(Slot::kTimeoutArmed);
-  me->core->counts.timeouts_armed.raise();
-  me->core->timers.start(slot.timeout, delay);
+  core->timers.start(slot.timeout, delay);
 }
 
 void Core::disarm_timeout(Slot& slot) noexcept {
@@ -182,14 +211,32 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
   machine::Stack* fresh = stacks.take(size_class);
   machine::forget(fresh);
   fresh->core = this;
+  fresh->seat = seat;
   fresh->in_hand = nullptr;
   return fresh;
 }
 
-// Leaves the stack of the running actor, until it is resumed.
-void Core::block(Slot& slot, machine::Stack* fresh) {
+// Leaves the stack of the running actor, until it is resumed. If one that is blocked is next, the
+// core goes on there at once; else with its loop, on the stack that was reserved.
+void Core::block(Slot& slot) {
   machine::Stack* me = stack;
   slot.stack = me;
+  const auto is_blocked = [](const Slot& next) { return next.stack != nullptr; };
+  Slot* next = activations_left_ > 0 ? ready.next_if(is_blocked) : nullptr;
+  if (next != nullptr) {
+    activations_left_ = activations_left_ - 1;
+    running = next;
+    next->turn = Turn::kRunning;
+    machine::Stack* left = std::exchange(next->stack, nullptr);
+    if (next == &slot) return;  // it has given way to nobody
+    left->core = this;
+    left->seat = seat;
+    stack = left;
+    machine::change(me, left, exceptions);
+    return;
+  }
+  machine::Stack* fresh = std::exchange(spare_, nullptr);
+  fresh->seat = seat;  // it may have been reserved when the core ran in another thread
   stack = fresh;
   running = nullptr;
   machine::leave(me, fresh, &Core::loop_entry, fresh, exceptions);
@@ -201,6 +248,7 @@ void Core::switch_to(Slot& slot) {
   machine::Stack* mine = stack;
   slot.stack = nullptr;
   left->core = this;
+  left->seat = seat;
   stack = left;
   stacks.give(mine);
   machine::resume(mine, left, exceptions);
@@ -235,7 +283,7 @@ void Core::reserve_spare() {
 }
 
 std::uint64_t Core::begin_wait() {
-  Core* core = tl_core;
+  Core* core = tl_seat.at.mine();
   BULKHEAD_ASSERT(core != nullptr && core->may_wait(), "only a handler can wait");
   if (base::critical != nullptr) [[unlikely]]
     refuse_to_block();
@@ -247,27 +295,27 @@ std::uint64_t Core::begin_wait() {
 }
 
 bool Core::retire_wait(std::uint64_t epoch) noexcept {
-  Slot& slot = *tl_core->running;
+  Slot& slot = *tl_seat.at.mine()->running;
   if (!slot.wait.claim(epoch)) return false;
   slot.turn = Turn::kRunning;
   return true;
 }
 
-void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
-  Core* core = tl_core;  // not used after block
+Core* Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
+  Core* core = tl_seat.at.mine();
   Slot& slot = *core->running;
   WaitTimer timer;
   if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
     if (slot.has(Slot::kResumed)) {  // by this actor itself, on the way here
       slot.clear(Slot::kResumed | Slot::kReceiving);
       slot.turn = Turn::kRunning;
-      return;
+      return core;
     }
     // Nobody would wake it any more; but a wake-up that is under way is waited for.
     if (retire_wait(epoch)) {
       slot.clear(Slot::kReceiving);
       check_unwind();
-      return;
+      return core;
     }
   } else if (timeout != machine::kNever) {
     timer.kind = TimerKind::kWait;
@@ -277,23 +325,27 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
     slot.wait_timer = &timer;
   }
   BULKHEAD_CHECK(core->spare_ != nullptr, "nothing waits between begin_wait and park");
+  const machine::Stack* me = core->stack;
   slot.turn = slot.has(Slot::kReceiving) ? Turn::kIdle : Turn::kParked;
-  core->block(slot, std::exchange(core->spare_, nullptr));
+  core->block(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]]
     check_unwind();
+  return me->core;
 }
 
-void Core::yield() {
-  Core* core = tl_core;  // not used after block
+Core* Core::yield() {
+  Core* core = tl_seat.at.mine();
   Slot& slot = *core->running;
   try {
     core->reserve_spare();
   } catch (const std::exception&) {
-    return;
+    return core;
   }
+  const machine::Stack* me = core->stack;
   slot.turn = Turn::kReady;  // first: nothing here may make it give way
   core->ready.push_fair(&slot);
-  core->block(slot, std::exchange(core->spare_, nullptr));
+  core->block(slot);
+  return me->core;
 }
 
 void Core::check_unwind() {
@@ -370,10 +422,12 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   // First of all nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
+  Core* core = current();
+  core->leave();
   kind.destroy(slot.state);
   if (joint.use_count() == 1) joint.reset();  // nobody joins it: what it returned goes now
+  core = come_inside();
   if (joint != nullptr) joint->exit = exit;
-  Core* core = current();
   core->release_block(slot.state, slot.state_pool, slot.state_class);
   slot.state = nullptr;
   while (slot.oldest != nullptr) {

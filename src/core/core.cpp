@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/critical.hpp"
+#include "core/crew.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/slab.hpp"
@@ -33,36 +34,56 @@ constexpr std::uint32_t kStacksKept = 64;
 
 }  // namespace
 
-constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
 
 // Out of line and opaque: a frame that is resumed on another thread must not go on with the first
 // thread's address of the variable.
 [[gnu::noinline]] Core* Core::current() noexcept {
   asm volatile("" ::: "memory");
-  Core* core = tl_core;
+  Core* core = tl_seat.at.mine();
   asm volatile("" : "+r"(core));
   return core;
 }
 
-void Core::become_current() noexcept { tl_core = this; }
-void Core::resign() noexcept { tl_core = nullptr; }
+[[gnu::noinline]] Core* come_inside() noexcept {
+  asm volatile("" ::: "memory");
+  Core* core = enter();
+  asm volatile("" : "+r"(core));
+  return core;
+}
+
+[[gnu::noinline]] void Inside::end(std::uint8_t was) noexcept {
+  if (Core* core = Core::current(); core != nullptr) core->leave(was);
+}
+
+void Core::become_current() noexcept {
+  seat = &tl_seat;
+  tl_seat.at.sit(this);
+}
+void Core::resign() noexcept { tl_seat.at.rise(); }
 
 void Core::prepare_to_run() {
   if (outgoing_ == nullptr) {
     outgoing_ = static_cast<Outgoing*>(std::calloc(kMaxCores, sizeof(Outgoing)));
     if (outgoing_ == nullptr) throw std::bad_alloc();
   }
-  if (stack == nullptr) stack = take_stack(domain.load(std::memory_order_relaxed)->stack_class);
-}
-
-void Core::run() {
-  become_current();
-  exceptions = machine::thread_exceptions();
+  const Domain& mine = *domain.load(std::memory_order_relaxed);
+  const int cpu = mine.cpu_for(*this);
+  const machine::NodePolicy& nodes = machine::NodePolicy::machine();
+  pool.place_on(cpu < 0 ? machine::kAnyNode : nodes.node_of_cpu(cpu), nodes);
   now_ = machine::now();
   timers.restart(now_);
-  thread_stack_.core = this;
+  set_up_preemption();
+  if (stack == nullptr) stack = take_stack(mine.stack_class);
+}
+
+void Core::run(Worker& me) {
+  become_current();
+  exceptions = machine::thread_exceptions();
   start_preemption();
-  machine::leave_thread(&thread_stack_, stack, &Core::loop_entry, stack);
+  stack->seat = seat;
+  me.own.core = this;
+  machine::leave_thread(&me.own, stack, &Core::loop_entry, stack);
   stop_preemption();
   resign();
 }
@@ -88,7 +109,7 @@ void Core::loop(machine::Stack* me) {
       slot = core->ready.next();
     }
     if (slot != nullptr) [[likely]] {
-      --core->activations_left_;
+      core->activations_left_ = core->activations_left_ - 1;
       activate(*slot, me);
       continue;
     }
@@ -104,7 +125,7 @@ void Core::leave_loop(machine::Stack* me) {
   core->flush_all_outgoing();
   core->stacks.give(me);
   core->stack = nullptr;
-  machine::resume(me, &core->thread_stack_, core->exceptions);
+  machine::resume(me, &core->worker->own, core->exceptions);
 }
 
 void Core::turn_over() {
@@ -114,6 +135,7 @@ void Core::turn_over() {
   now_ = machine::now();
   note_cost(now_ - before);
   activations_left_ = kActivationsPerTurn;
+  turns_ = turns_ + 1;
   heard_ = domain.load(std::memory_order_relaxed)->bell();
   if (!arrivals.empty()) take_arrivals();
   timers.advance(now_, [this](Timer& timer) { fire(timer); });
@@ -159,10 +181,9 @@ Core* Core::give_way(std::uint8_t size_class) noexcept {
   Core* core = current();
   machine::Nanoseconds waiting_since = 0;
   for (int round = 0; round < kFloodRounds && core->filled_the_pool(size_class); ++round) {
-    if (!core->arrivals.empty()) core->activations_left_ = 0;  // its receivers may be among them
+    if (!core->arrivals.empty()) core->end_turn_early();  // its receivers may be among them
     if (!core->ready.empty() || !core->arrivals.empty()) {
-      yield();
-      core = current();
+      core = yield();
       continue;
     }
     // They are on other cores: wait a little for what comes back.
@@ -237,6 +258,10 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
     if (signals == &slot.resume) {
       resume_later(slot);
     } else if (signals->generation != generation || slot.turn == Turn::kVacant) {
+      if (welcome(slot, signals)) {
+        signals = next;
+        continue;
+      }
       drop(signals, Pid(Slab::index_of(slot), signals->generation), DropCause::kGone);
     } else if ((signals->flags & Signal::kUrgent) != 0) [[unlikely]] {
       release(signals);
@@ -344,10 +369,10 @@ void Core::sleep() {
     arrivals.wake_up();
     return;
   }
-  mine.core_sleeps();
+  mine.core_sleeps(*this);
   if (timeout != 0) counts.slept.raise();
   poll(timeout);
-  mine.core_wakes();
+  mine.core_wakes(*this);
   arrivals.wake_up();
   now_ = machine::now();  // sleep is no work
 }

@@ -10,7 +10,10 @@
 //      that its stack's record names. A handler that blocks keeps its stack, and the core starts
 //      its loop on a fresh one; when the handler is resumed, the core abandons the stack that it is
 //      on.
-//  C4  After anything that may switch stacks, the core is read anew: from the stack's record, or by
+//  C4  The thread that runs the loop may change while the user's code runs (crew.hpp). So that it
+//      does not change while the runtime's does, each function that handlers call begins by coming
+//      inside, and ends by leaving: see sync/seat.hpp, and Inside.
+//  C5  After anything that may switch stacks, the core is read anew: from the stack's record, or by
 //      Core::current(). It may be another core, on another thread.
 #pragma once
 
@@ -27,10 +30,19 @@
 #include "machine/fiber.hpp"
 #include "memory/pool.hpp"
 #include "sync/arrivals.hpp"
+#include "sync/seat.hpp"
 
 namespace bulkhead::core {
 
+class Core;
 class Domain;
+struct Worker;
+
+/// What the runtime keeps in each thread.
+struct ThreadSeat {
+  sync::Seat<RealSync, Core> at;
+  Worker* worker = nullptr;  // null in threads outside
+};
 
 inline constexpr std::size_t kMaxCores = 1024;
 // Messages that an actor may handle in one activation: adapts to the backlog in between.
@@ -94,11 +106,12 @@ class alignas(64) Core {
   /// that may switch stacks.
   [[nodiscard]] static Core* current() noexcept;
 
-  /// Before its thread is made: takes what the loop cannot do without. Throws std::bad_alloc,
+  /// Before its first thread runs it: takes what the loop cannot do without. Throws std::bad_alloc,
   /// std::runtime_error.
   void prepare_to_run();
-  /// Runs the loop on the calling thread until the domain stops.
-  void run();
+  /// Runs the loop on the calling thread until the domain stops, or the core has left the thread
+  /// with an actor that has now come home.
+  void run(Worker& worker);
 
   // --- for actors that run here (activation.cpp) -------------------------------------------------
 
@@ -107,12 +120,13 @@ class alignas(64) Core {
   [[nodiscard]] bool may_wait() const noexcept { return running != nullptr && dropping_ == 0; }
   /// Opens a wait of the running actor and returns its epoch. Throws std::runtime_error when there
   /// is no memory for a stack to go on with, std::logic_error where the actor must not block.
-  /// Nothing that may switch stacks comes between this and park, or retire_wait.
+  /// Nothing that may switch stacks comes between this and park, or retire_wait; all of it, as all
+  /// of these, is called inside.
   [[nodiscard]] static std::uint64_t begin_wait();
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
-  /// destructor), returns at once as if time were up. Returns on whatever core.
-  static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
+  /// destructor), returns at once as if time were up. Returns the core to go on on.
+  static Core* park(std::uint64_t epoch, machine::Nanoseconds timeout);
   /// Gives up the wait that the running actor has begun: true when nobody has claimed it, and
   /// nobody will. Else it must be parked in, and is woken.
   [[nodiscard]] static bool retire_wait(std::uint64_t epoch) noexcept;
@@ -120,8 +134,11 @@ class alignas(64) Core {
   /// one if there is none. Null when time is up, or the actor is to end and cannot be unwound. The
   /// message is in hand until the next call, or the end.
   [[nodiscard]] static Signal* receive(LookAt look, void* context, machine::Nanoseconds timeout);
-  /// Lets the others run. Without effect when there is no memory for a stack to go on with.
-  static void yield();
+  /// Lets the others run. Without effect when there is no memory for a stack to go on with. Returns
+  /// the core to go on on.
+  static Core* yield();
+  /// To return to where the calling thread was before it came inside.
+  void leave(std::uint8_t was = 0) noexcept { seat->at.leave(was); }
   /// Throws Unwind when the running actor is to end and it may be thrown.
   static void check_unwind();
   /// May Unwind be thrown here? Not in a destructor, nor below another noexcept function: there the
@@ -188,6 +205,16 @@ class alignas(64) Core {
   /// For an actor that has come here: ends it, if its domain is ending and the others have been.
   void end_newcomer(Slot& slot);
 
+  // --- the watch (away.cpp) ----------------------------------------------------------------------
+
+  /// Changes with each activation. Any thread.
+  [[nodiscard]] std::uint64_t progress() const noexcept {
+    return std::uint64_t{turns_} << 32 | activations_left_;
+  }
+  [[nodiscard]] bool is_waited_for() const noexcept;
+  void part_from(Worker& old);
+  static void come_home(Worker& worker) noexcept;
+
   [[nodiscard]] machine::Nanoseconds clock() const noexcept { return now_; }
 
   // --- other threads -----------------------------------------------------------------------------
@@ -218,6 +245,8 @@ class alignas(64) Core {
   bool solo = false;                // has one actor, which has the thread to itself
   Shown<Slot*> running = nullptr;   // no other thread follows it, but to name it
   machine::Stack* stack = nullptr;  // that the loop runs on
+  ThreadSeat* seat = nullptr;       // of the thread that runs the core, or is about to
+  Worker* worker = nullptr;         // that thread; under the crew's lock
   machine::ExceptionState* exceptions = nullptr;
   ReadyQueue ready;
   memory::Pool pool;
@@ -237,6 +266,7 @@ class alignas(64) Core {
   void note_cost(machine::Nanoseconds elapsed) noexcept;
   void take_arrivals();
   void drop_stragglers(Slot& slot) noexcept;
+  bool welcome(Slot& slot, const Signal* signal);
   void adopt(Slot& slot);
   void give_surplus_slots() noexcept;
   bool filled_the_pool(std::uint8_t size_class) noexcept;
@@ -269,7 +299,8 @@ class alignas(64) Core {
   };
   static void finish(Slot& slot, Exit exit, Settled settled);
   [[nodiscard]] static Exit read_out(std::exception_ptr failure) noexcept;
-  void block(Slot& slot, machine::Stack* fresh);
+  static Core* back_inside(machine::Stack* me) noexcept;
+  void block(Slot& slot);
   void reserve_spare();
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);
@@ -278,7 +309,8 @@ class alignas(64) Core {
 
   // preempt.cpp
   void end_turn_early() noexcept;
-  void start_preemption() noexcept;
+  void set_up_preemption() noexcept;
+  void start_preemption() const noexcept;
   static void stop_preemption() noexcept;
   [[nodiscard]] machine::Nanoseconds in_slice(machine::Nanoseconds now) noexcept;
   [[nodiscard]] bool others_wait(machine::Nanoseconds now) const noexcept;
@@ -295,7 +327,7 @@ class alignas(64) Core {
   void ask_for_work() noexcept;
 
   void become_current() noexcept;
-  void resign() noexcept;
+  static void resign() noexcept;
 
   // stop.cpp
   void end_all_actors();
@@ -308,13 +340,13 @@ class alignas(64) Core {
   std::uint32_t outgoing_owners_ = 0;
   machine::Stack* spare_ = nullptr;  // for the next park, so that it cannot fail
   Slot* first_ = nullptr;            // to go on with on a stack of another size
-  machine::Stack thread_stack_;      // stands for the thread's own stack while the loop runs
   std::uint32_t heard_ = 0;          // the domain's bell, as of the last turn
   machine::Nanoseconds now_ = 0;
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;
-  std::uint32_t activations_left_ = 0;  // in this turn
-  std::uint32_t given_up_ = 0;          // of them, to end the turn early
+  Shown<std::uint32_t> activations_left_ = 0;  // in this turn
+  Shown<std::uint32_t> turns_ = 0;
+  std::uint32_t given_up_ = 0;  // activations, to end the turn early
   std::uint32_t batch_ = kLeastBatch;
   bool batch_used_up_ = false;  // in this turn
   machine::Nanoseconds spin_limit_ = 20'000;
@@ -339,19 +371,75 @@ class alignas(64) Core {
   machine::Nanoseconds message_slice_ = 0;  // 0: off
   Slot* in_row_ = nullptr;                  // whose messages are handled one after the other
   machine::Nanoseconds in_row_since_ = 0;
-  std::int64_t allocations_ = 0;  // from one look to the next; 0: off
-  std::int64_t reductions_ = 0;   // likewise
+  std::int64_t allocations_ = INT64_MAX;  // from one look to the next
+  std::int64_t reductions_ = INT64_MAX;   // likewise
 };
 
-/// For the functions of this layer that do not switch stacks; others call Core::current().
-extern constinit thread_local Core* tl_core [[gnu::tls_model("initial-exec")]];
+extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
+
+/// What enter does when it finds nothing: brings an actor home that is away. May switch stacks and
+/// threads. Null in threads outside.
+[[nodiscard]] Core* enter_slowly() noexcept;
+
+/// Comes inside. For functions of this layer that do not switch stacks otherwise: they note first
+/// whether the thread was inside, and give that to the core's leave at the end.
+[[nodiscard, gnu::always_inline]] inline Core* enter(std::uint8_t how = 1) noexcept {
+  Core* core = tl_seat.at.enter(how);
+  if (core == nullptr) [[unlikely]]
+    core = enter_slowly();
+  return core;
+}
+[[nodiscard, gnu::always_inline]] inline std::uint8_t was_inside() noexcept {
+  return tl_seat.at.inside();
+}
+/// The same out of line, for callers that switch stacks.
+[[nodiscard]] Core* come_inside() noexcept;
+
+/// A stretch of the runtime's code that handlers call, and that may switch stacks. Meanwhile
+/// Core::current() is the actor's core. Threads outside may be in one too.
+class Inside {
+ public:
+  [[gnu::always_inline]] Inside() noexcept : was_(was_inside()) {
+    static_cast<void>(enter(was_ | 1));
+  }
+  Inside(const Inside&) = delete;
+  Inside& operator=(const Inside&) = delete;
+  ~Inside() { end(was_); }
+
+ private:
+  static void end(std::uint8_t was) noexcept;
+
+  std::uint8_t was_;
+};
+
+/// The same for what does not switch stacks, or says where it has gone on. It is not made to give
+/// way either, when it takes memory, say, for an error's text.
+class BrieflyInside {
+ public:
+  static constexpr std::uint8_t kMark = 2;
+
+  [[gnu::always_inline]] BrieflyInside() noexcept
+      : was_(was_inside()), core_(enter(was_ | kMark)) {}
+  BrieflyInside(const BrieflyInside&) = delete;
+  BrieflyInside& operator=(const BrieflyInside&) = delete;
+  ~BrieflyInside() {
+    if (core_ != nullptr) core_->leave(was_);
+  }
+  /// Null for threads outside.
+  [[nodiscard]] Core* core() const noexcept { return core_; }
+  void goes_on_on(Core* core) noexcept { core_ = core; }
+
+ private:
+  std::uint8_t was_;
+  Core* core_;
+};
 
 /// While it lives, the user's code runs in the middle of something, such as a hook or the
 /// destructor of a message that is dropped: a wait there ends at once, and nothing switches stacks.
 /// Any thread.
 class InTheMiddle {
  public:
-  InTheMiddle() noexcept : InTheMiddle(tl_core) {}
+  InTheMiddle() noexcept : InTheMiddle(tl_seat.at.mine()) {}
   explicit InTheMiddle(Core* core) noexcept : core_(core) {
     if (core_ != nullptr) ++core_->dropping_;
   }
@@ -394,6 +482,8 @@ void hear_no_stop_requests() noexcept;
 
 /// Throws std::logic_error, which says why the running actor must not block here.
 [[noreturn]] void refuse_to_block();
+/// Puts a signal into the inbox of an actor of this domain, and tells its home. Its threads.
+void push_home(Slot& slot, Signal& signal) noexcept;
 
 /// Wakes a waiter whose epoch the caller has claimed. Any thread.
 void wake(Slot& slot) noexcept;

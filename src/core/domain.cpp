@@ -139,6 +139,7 @@ Core& Domain::add_core() {
   Core& core = take_core();
   reset(core.counts);
   core.solo = false;
+  core.worker = nullptr;
   core.domain.store(this, std::memory_order_release);
   const std::size_t place = all_cores_.load(std::memory_order_relaxed);
   cores_[place] = &core;
@@ -171,7 +172,8 @@ void Domain::start() {
   process_ = machine::process_id();
   phase_.store(Phase::kRunning, std::memory_order_release);
   try {
-    for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i], i);
+    for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i]);
+    crew_.start_watch(config_.hand_over_after.nanoseconds());
   } catch (...) {
     stop(Left::kIdle);
     throw;
@@ -182,35 +184,15 @@ void Domain::start() {
 bool Domain::left_behind() const noexcept { return running() && process_ != machine::process_id(); }
 
 // Returns when the new thread runs its loop.
-void Domain::start_thread(Core& core, std::size_t place) {
+void Domain::start_thread(Core& core) {
   core.poller.open();
   core.prepare_to_run();
-  sync::UniqueGuard guard(lock_);
-  const std::size_t expected = arrived_ + 1;
-  threads_.reserve(threads_.size() + 1);
-  threads_.emplace_back([this, &core, place] { run_core(core, place); });
-  changed_.wait(guard, [&] { return arrived_ >= expected; });
+  crew_.run(core);
 }
 
-void Domain::run_core(Core& core, std::size_t place) {
-  char name[16];
-  std::snprintf(name, sizeof name, core.solo ? "bulkhead-own" : "bulkhead-%zu", place);
-  machine::name_thread(name);
-  std::optional<machine::FaultStack> fault_stack;
-  if (config_.report_faults) fault_stack.emplace();
-  int cpu = -1;
-  if (!core.solo && config_.bind_cores && core_count_ <= cpus_.size()) {
-    cpu = cpus_[place];
-    if (!machine::bind_to_cpu(cpu)) cpu = -1;
-  }
-  const machine::NodePolicy& nodes = machine::NodePolicy::machine();
-  core.pool.place_on(cpu < 0 ? machine::kAnyNode : nodes.node_of_cpu(cpu), nodes);
-  {
-    sync::Guard guard(lock_);
-    ++arrived_;
-    changed_.notify_all();
-  }
-  core.run();
+int Domain::cpu_for(const Core& core) const noexcept {
+  if (core.solo || !config_.bind_cores || core_count_ > cpus_.size()) return -1;
+  return cpus_[place_of(core)];
 }
 
 void Domain::stop(Left left) {
@@ -223,21 +205,20 @@ void Domain::stop(Left left) {
     sync::UniqueGuard guard(lock_);
     wake_all();
     RealSync::fence(std::memory_order_seq_cst);
-    const auto ended = [this] { return threads_.empty() || all_ended(); };
+    const auto ended = [this] { return crew_.empty() || all_ended(); };
     for (std::size_t i = 0; i < all_cores(); ++i) {
       cores_[i]->ended_before = cores_[i]->counts.ended.read();
     }
     while (!changed_.wait_for(guard, std::chrono::seconds(5), ended)) report_who_holds_up();
   }
   watchers_.fetch_sub(1, std::memory_order_relaxed);
+  crew_.stop_watch();
   phase_.store(Phase::kLeaving, std::memory_order_seq_cst);
   {
     sync::Guard guard(lock_);
     wake_all();
   }
-  for (sync::Thread& thread : threads_) thread.join();
-  threads_.clear();
-  arrived_ = 0;
+  crew_.end();
   gate.close();  // who still visits, for the last wake-up of an actor that has ended by it, leaves
   sweep();
   phase_.store(Phase::kStopped, std::memory_order_release);
@@ -297,7 +278,7 @@ Core& Domain::take_solo() {
   }
   if (fresh) {
     try {
-      start_thread(*core, 0);
+      start_thread(*core);
     } catch (...) {
       core->poller.close();
       solo_is_vacant(*core);
@@ -362,7 +343,8 @@ bool Domain::wait_for_end(machine::Nanoseconds timeout) {
   return watch(timeout, [this] { return all_ended(); });
 }
 
-void Domain::core_sleeps() noexcept {
+void Domain::core_sleeps(const Core& core) noexcept {
+  crew_.core_sleeps(core);
   sleepers_.fetch_add(1, std::memory_order_relaxed);
   tell_watchers();
 }
@@ -395,6 +377,7 @@ Stats Domain::stats() const {
   Stats stats;
   stats.strays = strays.load(std::memory_order_relaxed);
   stats.cores = core_count_;
+  crew_.count(stats);
   const auto order = std::memory_order_relaxed;
   stats.sent = outside.sent.load(order);
   stats.actors_started = outside.started.load(order);

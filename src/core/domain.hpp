@@ -32,9 +32,9 @@
 #include "bulkhead/config.hpp"
 #include "bulkhead/stats.hpp"
 #include "core/core.hpp"
+#include "core/crew.hpp"
 #include "sync/gate.hpp"
 #include "sync/mutex.hpp"
-#include "sync/thread.hpp"
 
 namespace bulkhead::core {
 
@@ -130,6 +130,9 @@ class Domain {
   [[nodiscard]] bool names_busy() const noexcept { return left_ == Left::kBusy; }
   /// 0 and up, in the order of the domain's cores.
   [[nodiscard]] std::size_t place_of(const Core& core) const noexcept;
+  /// The CPU that a core is to be bound to; -1 when it is not.
+  [[nodiscard]] int cpu_for(const Core& core) const noexcept;
+  [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }
   /// May this core, which has nothing to do, leave its loop?
   [[nodiscard]] bool may_leave(const Core& core) const noexcept;
   /// Is there no other core that could send to this one's?
@@ -142,8 +145,11 @@ class Domain {
   [[nodiscard]] std::uint32_t bell() const noexcept {
     return bell_.load(std::memory_order_seq_cst);
   }
-  void core_sleeps() noexcept;
-  void core_wakes() noexcept { sleepers_.fetch_sub(1, std::memory_order_relaxed); }
+  void core_sleeps(const Core& core) noexcept;
+  void core_wakes(const Core& core) noexcept {
+    sleepers_.fetch_sub(1, std::memory_order_relaxed);
+    crew_.core_wakes(core);
+  }
   [[nodiscard]] bool some_sleep() const noexcept {
     return sleepers_.load(std::memory_order_relaxed) != 0;
   }
@@ -159,14 +165,13 @@ class Domain {
   void tell_watchers() noexcept;
   [[nodiscard]] bool quiescent(Countdowns countdowns) const noexcept;
   [[nodiscard]] bool all_ended() const noexcept;
-  void run_core(Core& core, std::size_t place);
   [[nodiscard]] static std::string runs_on(const Core& core);
   void report_who_runs() const noexcept;
   void report_who_holds_up() noexcept;
   void wake_all() noexcept;
   void sweep() noexcept;
   void give_all_slots() noexcept;
-  void start_thread(Core& core, std::size_t place);
+  void start_thread(Core& core);
   Core& add_core();
   [[nodiscard]] std::size_t all_cores() const noexcept {
     return all_cores_.load(std::memory_order_acquire);  // [pair domain.cores]
@@ -180,6 +185,7 @@ class Domain {
   RealSync::atomic<std::size_t> all_cores_{0};
   std::size_t core_count_ = 0;
   std::vector<int> cpus_;
+  Crew crew_{*this};
   RealSync::atomic<Phase> phase_{Phase::kStopped};
   Left left_ = Left::kIdle;
   int process_ = 0;  // that has started it
@@ -197,9 +203,7 @@ class Domain {
 
   mutable sync::Mutex lock_;  // for what follows, and for who waits
   sync::Condition changed_;
-  std::size_t arrived_ = 0;
   std::size_t reclaimed_ = 0;  // cores that have given their slots back
-  std::vector<sync::Thread> threads_;
   std::vector<Core*> vacant_solos_;
   Domain* next_free_ = nullptr;
 };

@@ -112,6 +112,7 @@ void Domain::report_who_runs() const noexcept try {
 // A handler that neither returns nor blocks cannot be ended. A core on which others have ended
 // since the last look is at work: a million blocked ones take some seconds.
 void Domain::report_who_holds_up() noexcept try {
+  crew_.report_away();
   for (std::size_t i = 0; i < all_cores(); ++i) {
     Core& core = *cores_[i];
     const std::uint64_t ended = core.counts.ended.read();

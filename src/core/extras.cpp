@@ -199,6 +199,7 @@ void file_timers(Slot& slot, Core& to) noexcept {
 }
 
 TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops) {
+  const Inside inside;
   Core* core = Core::current();
   if (core == nullptr || core->running == nullptr) {
     throw std::logic_error("bulkhead: send_after was called outside any actor");
@@ -230,6 +231,7 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
 namespace bulkhead {
 
 bool cancel(TimerRef reference) {
+  const core::Inside inside;
   core::Core* core = core::Core::current();
   if (core == nullptr || core->running == nullptr) {
     throw std::logic_error("bulkhead: cancel was called outside any actor");

@@ -1,5 +1,6 @@
 #include "core/poller.hpp"
 
+#include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/syscall.h>
@@ -92,6 +93,11 @@ int Poller::wait(machine::Nanoseconds timeout) noexcept {
     }
   }
   return told;
+}
+
+bool Poller::has_news() const noexcept {
+  pollfd look{epoll_, POLLIN, 0};
+  return ::poll(&look, 1, 0) > 0;
 }
 
 void Poller::wake() noexcept {

@@ -39,6 +39,9 @@ class Poller {
   /// Any thread: ends the owner's wait.
   void wake() noexcept;
 
+  /// Any thread: would wait return at once?
+  [[nodiscard]] bool has_news() const noexcept;
+
   /// How many descriptors are registered.
   [[nodiscard]] std::uint32_t watched() const noexcept {
     return watched_.load(std::memory_order_relaxed);

@@ -14,7 +14,8 @@
 //      is, in destructors that unwinding calls.
 //  P3  Not within InTheMiddle, where the runtime calls a hook or destroys a dropped message; nor
 //      within base::Critical, where it holds a lock, or takes memory while its data are not in
-//      order. Its other allocations are at places where the actor might as well block.
+//      order; nor within BrieflyInside. Its other allocations are at places where the actor might
+//      as well block.
 //  P4  The library itself is not compiled with hooks. The parts of its headers that are compiled
 //      into code with hooks do not rely on anything that a switch changes, but between a wait's
 //      begin and park (P1): from prepare to commit a receiver may die, or move, and commit looks
@@ -39,7 +40,11 @@ constexpr machine::Nanoseconds kPollEvery = 50'000;
 constexpr std::uint32_t kMostChecks = 1024;
 
 // What is left of an actor's reductions. On threads that run no core it never comes to its end.
-constinit thread_local std::int64_t reductions_left [[gnu::tls_model("initial-exec")]] = INT64_MAX;
+struct Reductions {
+  std::int64_t left = INT64_MAX;
+  std::int64_t every = INT64_MAX;
+};
+constinit thread_local Reductions reductions [[gnu::tls_model("initial-exec")]];
 
 // errno belongs to the thread, and an actor may go on on another one. Out of line, since its
 // address is taken to be constant within a function.
@@ -58,11 +63,13 @@ constinit thread_local std::int64_t reductions_left [[gnu::tls_model("initial-ex
 
 bool Core::may_give_way() const noexcept {
   if (!may_wait() || running->turn != Turn::kRunning || running->has(Slot::kEnding) ||
-      base::critical != nullptr || std::uncaught_exceptions() != 0) {
+      base::critical != nullptr || (seat->at.inside() & BrieflyInside::kMark) != 0 ||
+      std::uncaught_exceptions() != 0) {
     return false;
   }
   BULKHEAD_ASSERT(!running->wait.armed(), "who has opened a wait does not give way");
-  BULKHEAD_ASSERT(running->stack == nullptr && tl_core == this, "who runs holds no other stack");
+  BULKHEAD_ASSERT(running->stack == nullptr && tl_seat.at.mine() == this,
+                  "who runs holds no other stack");
   return true;
 }
 
@@ -93,8 +100,11 @@ void Core::end_turn_early() noexcept {
   activations_left_ = 0;
 }
 
+// (A look in the middle of something must not bring an actor home either that is away.)
 void Core::look(Unwinds unwinds) {
-  Core* core = tl_core;  // not used after yield
+  if (base::critical != nullptr) return;
+  const Inside inside;
+  Core* core = current();  // not used after yield
   if (core == nullptr || !core->may_give_way()) return;
   if (unwinds == Unwinds::kYes) check_unwind();
   const machine::Nanoseconds now = machine::now();
@@ -119,12 +129,15 @@ void Core::pace_checks(machine::Nanoseconds elapsed) noexcept {
 }
 
 void Core::check() {
-  Core* core = tl_core;  // not used after look
+  const std::uint8_t was = was_inside();
+  Core* core = enter();  // not used after look
   if (core == nullptr) return;
   Slice& slice = core->slice_;
   const bool same = slice.activations_left == core->activations_left_ && slice.turn == core->now_;
-  if (same && --slice.checks_left != 0) [[likely]]
+  if (same && --slice.checks_left != 0) [[likely]] {
+    core->leave(was);
     return;
+  }
   slice.checks_left = 1;
   if (core->may_give_way()) {
     const machine::Nanoseconds now = machine::now();
@@ -132,38 +145,47 @@ void Core::check() {
     core->pace_checks(now - slice.looked);
     slice.looked = now;
   }
+  core->leave(was);
   look(Unwinds::kYes);
 }
 
 // --- ticks and hooks ---------------------------------------------------------------------------
 
 void Core::allocation_is_due(bool may_throw) {
-  memory::ticks.left = tl_core->allocations_;
+  memory::ticks.left = memory::ticks.every;
   look(may_throw ? Unwinds::kYes : Unwinds::kNo);
 }
 
 void Core::reductions_are_due() {
-  reductions_left = tl_core->reductions_;
+  reductions.left = reductions.every;
   look(Unwinds::kNo);
 }
 
-// Of this core's thread. A tick or a hook that is due finds the core there.
-void Core::start_preemption() noexcept {
+// As the configuration has it. The owner, or before its first thread runs it.
+void Core::set_up_preemption() noexcept {
   const Config& config = domain.load(std::memory_order_relaxed)->config();
   slice_ = {};
   time_slice_ = config.time_slice.count();
   message_slice_ = config.message_slice.value_or(std::chrono::nanoseconds(0)).count();
   batch_ = message_slice_ != 0 ? 1 : kLeastBatch;
   in_row_ = nullptr;
-  allocations_ = static_cast<std::int64_t>(config.preempt_allocations);
-  reductions_ = static_cast<std::int64_t>(config.preempt_reductions);
-  memory::ticks = {allocations_ != 0 ? allocations_ : INT64_MAX, &Core::allocation_is_due};
-  reductions_left = reductions_ != 0 ? reductions_ : INT64_MAX;
+  const auto every = [](std::size_t count) {
+    return count != 0 ? static_cast<std::int64_t>(count) : INT64_MAX;
+  };
+  allocations_ = every(config.preempt_allocations);
+  reductions_ = every(config.preempt_reductions);
+}
+
+// Of the calling thread, while it runs this core; a tick or a hook that is due then finds the core
+// there, or an actor that the core has left behind.
+void Core::start_preemption() const noexcept {
+  memory::ticks = {allocations_, allocations_, &Core::allocation_is_due};
+  reductions = {reductions_, reductions_};
 }
 
 void Core::stop_preemption() noexcept {
   memory::ticks = {};
-  reductions_left = INT64_MAX;
+  reductions = {};
 }
 
 // --- between messages --------------------------------------------------------------------------
@@ -197,6 +219,6 @@ void Core::requeue_by_time(Slot& slot) {
 // What code that is compiled with -fsanitize-coverage=trace-pc calls in each of its basic blocks.
 // It is taken to throw nothing, so it does not unwind. Weak: who brings another one keeps it.
 extern "C" [[gnu::weak]] void __sanitizer_cov_trace_pc() {
-  if (--bulkhead::core::reductions_left == 0) [[unlikely]]
+  if (--bulkhead::core::reductions.left == 0) [[unlikely]]
     bulkhead::core::reductions_used_up();
 }

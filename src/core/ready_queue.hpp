@@ -44,6 +44,8 @@ class SlotRing {
     return true;
   }
   /// Not empty.
+  [[nodiscard]] Slot* front() const noexcept { return ring_[first_ & (capacity_ - 1)]; }
+  [[nodiscard]] Slot* back() const noexcept { return ring_[(end_ - 1) & (capacity_ - 1)]; }
   [[nodiscard]] Slot* pop_front() noexcept { return ring_[first_++ & (capacity_ - 1)]; }
   [[nodiscard]] Slot* pop_back() noexcept { return ring_[--end_ & (capacity_ - 1)]; }
 
@@ -104,7 +106,15 @@ class ReadyQueue {
     return fair_.empty() ? unchain() : fair_.pop_front();
   }
 
-  /// The same, for the turn that patience demands.
+  /// next(), if that one fits; else null, and it stays. A chained one does not fit.
+  template <class Fits>
+  [[nodiscard]] Slot* next_if(Fits fits) noexcept {
+    if (newest_ != nullptr) return fits(*newest_) ? std::exchange(newest_, nullptr) : nullptr;
+    if (!hot_.empty()) return fits(*hot_.back()) ? hot_.pop_back() : nullptr;
+    return !fair_.empty() && fits(*fair_.front()) ? fair_.pop_front() : nullptr;
+  }
+
+  /// The same as next(), for the turn that patience demands.
   [[nodiscard]] Slot* next_fairly() noexcept {
     if (chained_ != 0) [[unlikely]]
       return unchain();

@@ -40,6 +40,7 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context
 }
 
 Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout) {
+  const Inside inside;
   const Core* core = Core::current();
   if (core == nullptr || !core->may_wait() || core->running->state != mailbox) {
     throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
@@ -86,7 +87,8 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
 }
 
 void put_back(Signal* signal) noexcept {
-  Core* core = Core::current();
+  const BrieflyInside inside;
+  Core* core = inside.core();
   Slot& slot = *core->running;
   core->stack->in_hand_ops = nullptr;
   signal->next = slot.oldest;
@@ -95,10 +97,14 @@ void put_back(Signal* signal) noexcept {
   ++slot.length;
 }
 
-std::size_t queue_length() noexcept { return Core::current()->running->length; }
+std::size_t queue_length() noexcept {
+  const BrieflyInside inside;
+  return inside.core()->running->length;
+}
 
 void end_wait_by_mail(bool ends) noexcept {
-  Slot& slot = *Core::current()->running;
+  const BrieflyInside inside;
+  Slot& slot = *inside.core()->running;
   if (ends) {
     slot.set(Slot::kReceiving);
   } else {
@@ -107,7 +113,8 @@ void end_wait_by_mail(bool ends) noexcept {
 }
 
 bool take_stop_request() noexcept {
-  const Core* core = Core::current();
+  const BrieflyInside inside;
+  const Core* core = inside.core();
   if (core == nullptr || !core->may_wait()) return false;
   Slot& slot = *core->running;
   if (!slot.has(Slot::kUnwind) || core->domain.load(std::memory_order_relaxed)->ending()) {
@@ -122,7 +129,8 @@ bool take_stop_request() noexcept {
 }
 
 bool hear_stop_requests() noexcept {
-  const Core* core = Core::current();
+  const BrieflyInside inside;
+  const Core* core = inside.core();
   if (core == nullptr || !core->may_wait()) return true;
   Slot& slot = *core->running;
   if (core->domain.load(std::memory_order_relaxed)->ending()) return true;  // it is unwound
@@ -132,7 +140,8 @@ bool hear_stop_requests() noexcept {
 }
 
 void hear_no_stop_requests() noexcept {
-  const Core* core = Core::current();
+  const BrieflyInside inside;
+  const Core* core = inside.core();
   if (core != nullptr && core->may_wait()) core->running->clear(Slot::kHearsStop);
 }
 

@@ -72,7 +72,7 @@ Domain& entered_by(const Signal& signal) noexcept {
 // Inside the gate of the slot's domain, and leaves it.
 void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
   domain.outside.sent.fetch_add(1, std::memory_order_release);  // [pair domain.quiescent]
-  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
+  push_home(slot, *signal);
   domain.gate.leave();
 }
 
@@ -125,16 +125,12 @@ bool lives(const Slot* slot, Pid pid) noexcept {
 }
 
 // Why an actor cannot reach one that does not live: told as a thread outside is told it.
-Delivery why_gone(const Slot* slot) noexcept {
+[[gnu::noinline, gnu::cold]] Delivery why_gone(const Slot* slot, const Core& core) noexcept {
   const Domain* domain = domain_of(slot);
-  return domain != nullptr && domain != tl_core->domain.load(std::memory_order_relaxed) &&
+  return domain != nullptr && domain != core.domain.load(std::memory_order_relaxed) &&
                  !domain->running()
              ? Delivery::kStopped
              : Delivery::kGone;
-}
-
-[[gnu::noinline, gnu::cold]] Admission refuse_gone(const Slot* slot) noexcept {
-  return {nullptr, why_gone(slot)};
 }
 
 enum class Bound : bool { kIgnored, kKept };
@@ -186,22 +182,30 @@ namespace {
 }  // namespace
 
 Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
-  Core* core = tl_core;
+  const std::uint8_t was = was_inside();
+  Core* core = enter();
   if (core == nullptr) [[unlikely]]
     return prepare_outside(to, bytes, Bound::kKept);
   if (size_class != memory::kHeapClass && core->pool.dry(size_class)) [[unlikely]]
     core = Core::give_way(size_class);
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) [[unlikely]]
-    return refuse_gone(slot);
-  return admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
+  Admission admission{nullptr, Delivery::kGone};
+  if (lives(slot, to)) [[likely]] {
+    admission =
+        admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
+  } else {
+    admission.why = why_gone(slot, *core);
+  }
+  core->leave(was);
+  return admission;
 }
 
 namespace {
 
 // A call in tail position, so that send_words has nothing to save.
-[[gnu::noinline]] Delivery queued_and_ready(Core& core, Slot& slot) {
+[[gnu::noinline]] Delivery queued_and_ready(Core& core, Slot& slot, std::uint8_t was) {
   core.make_ready(slot);
+  core.leave(was);
   return Delivery::kQueued;
 }
 
@@ -220,8 +224,10 @@ namespace {
 
 Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
                     std::uint64_t second) noexcept {
-  Core* core = tl_core;
+  const std::uint8_t was = was_inside();
+  Core* core = tl_seat.at.enter();
   if (core == nullptr || to.index() >= Slab::used() || core->pool.dry(0)) [[unlikely]] {
+    tl_seat.at.leave(was);
     return send_words_slowly(to, ops, first, second);
   }
   Slot& slot = Slab::at(to.index());
@@ -229,6 +235,7 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
   if (slot.home.load(std::memory_order_acquire) != core->index ||  // [pair slot.home]
       slot.generation.load(std::memory_order_relaxed) != to.generation() ||
       slot.mail_bound.load(std::memory_order_relaxed) != 0 || slot.inbox.has_mail()) [[unlikely]] {
+    core->leave(was);
     return send_words_slowly(to, ops, first, second);
   }
   auto* signal = static_cast<Signal*>(core->pool.take_ready(0));
@@ -240,26 +247,40 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
   write_words(signal, first, second);
   core->counts.sent.raise();
   slot.append(signal);
-  if (slot.turn == Turn::kIdle) return queued_and_ready(*core, slot);
+  if (slot.turn == Turn::kIdle) return queued_and_ready(*core, slot, was);
+  core->leave(was);
   return Delivery::kQueued;
 }
 
 Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
-  if (tl_core == nullptr) return prepare_outside(to, bytes, Bound::kIgnored);
+  const std::uint8_t was = was_inside();
+  Core* core = enter();
+  if (core == nullptr) return prepare_outside(to, bytes, Bound::kIgnored);
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) return refuse_gone(slot);
-  return admit(tl_core, slot, to, 0, bytes, size_class);
+  Admission admission{nullptr, Delivery::kGone};
+  if (lives(slot, to)) {
+    admission = admit(core, slot, to, 0, bytes, size_class);
+  } else {
+    admission.why = why_gone(slot, *core);
+  }
+  core->leave(was);
+  return admission;
 }
 
 Signal* prepare_later(std::size_t bytes, std::uint8_t size_class) {
-  return make_signal(Core::current(), size_class, bytes);
+  const BrieflyInside inside;
+  return make_signal(inside.core(), size_class, bytes);
 }
 
-void withdraw_later(Signal* signal) noexcept { release_anywhere(signal); }
+void withdraw_later(Signal* signal) noexcept {
+  const Inside inside;
+  release_anywhere(signal);
+}
 
 Delivery admit_later(Pid to, Signal* signal) noexcept {
+  const BrieflyInside inside;
   Slot* slot = Slab::find(to.index());
-  if (!lives(slot, to)) return why_gone(slot);
+  if (!lives(slot, to)) return why_gone(slot, *inside.core());
   const std::uint32_t bound = slot->mail_bound.load(std::memory_order_relaxed);
   if (bound != 0 && !reserve_place(*slot, bound)) return Delivery::kFull;
   signal->generation = to.generation();
@@ -268,6 +289,7 @@ Delivery admit_later(Pid to, Signal* signal) noexcept {
 }
 
 void count_refused(Pid to, Delivery why, std::string_view message) noexcept {
+  const Inside inside;
   const DropCause cause = cause_of(why);
   const auto place = static_cast<std::size_t>(cause);
   if (Core* core = Core::current(); core != nullptr) {
@@ -291,23 +313,25 @@ Delivery refused(Pid to, Delivery why, const SignalOps* ops) noexcept {
 }
 
 void release_in_hand(Signal* signal) noexcept {
-  Core* core = tl_core;
+  const std::uint8_t was = was_inside();
+  Core* core = enter();
   core->stack->in_hand = nullptr;
   core->release(signal);
+  core->leave(was);
 }
 
 void withdraw(Pid to, Signal* signal) noexcept {
+  const Inside inside;
   Slot& slot = Slab::at(to.index());
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
-  if (tl_core == nullptr) entered_by(*signal).gate.leave();
+  if (Core::current() == nullptr) entered_by(*signal).gate.leave();
   release_anywhere(signal);
 }
 
 namespace {
 
 // To an actor whose home is another core: or was, a moment ago.
-inline void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to,
-                           Signal* signal) noexcept {
+void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* signal) noexcept {
   if (home == kNoCore || slot.generation.load(std::memory_order_relaxed) != to.generation())
       [[unlikely]] {
     // It has ended since it was admitted, and its slot may be on its way to another core.
@@ -324,19 +348,12 @@ inline void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to,
   if (slot.wanted_by.load(std::memory_order_relaxed) != core.index && !core.solo) {
     slot.wanted_by.store(core.index, std::memory_order_relaxed);
   }
-  if (slot.inbox.push_remote(signal) == sync::Pushed::kMustNotify) notify(slot);
+  push_home(slot, *signal);
 }
 
-}  // namespace
-
-void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
-  signal->ops = ops;
-  Slot& slot = Slab::at(to.index());
-  Core* core = tl_core;
-  if (core == nullptr) [[unlikely]] {
-    push_from_outside(entered_by(*signal), slot, signal);
-    return;
-  }
+// By an actor, inside.
+[[gnu::always_inline]] inline void commit_on(Core* core, Slot& slot, Pid to,
+                                             Signal* signal) noexcept {
   const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
   if (home == core->index) [[likely]] {
     core->counts.sent.raise();
@@ -354,11 +371,31 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
   push_from_core(*core, slot, home, to, signal);
 }
 
+}  // namespace
+
+void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
+  signal->ops = ops;
+  Slot& slot = Slab::at(to.index());
+  const std::uint8_t was = was_inside();
+  Core* core = enter();
+  if (core == nullptr) [[unlikely]] {
+    push_from_outside(entered_by(*signal), slot, signal);
+    return;
+  }
+  commit_on(core, slot, to, signal);
+  core->leave(was);
+}
+
+void push_home(Slot& slot, Signal& signal) noexcept {
+  if (slot.inbox.push_remote(&signal) == sync::Pushed::kMustNotify) notify(slot);
+}
+
 // An actor of this core needs no signal. For others it goes through the inbox, where it is seen by
 // whoever takes it in, and not queued.
 Delivery request_stop(Pid actor) noexcept {
   static constexpr SignalOps kOps = {nullptr, [](Signal*, DropCause) {}, "stop request"};
-  Core* core = tl_core;
+  const BrieflyInside inside;
+  Core* core = inside.core();
   Slot* slot = actor ? Slab::find(actor.index()) : nullptr;
   if (core != nullptr && slot != nullptr &&
       slot->home.load(std::memory_order_acquire) == core->index) {  // [pair slot.home]
@@ -379,13 +416,9 @@ Delivery request_stop(Pid actor) noexcept {
   return Delivery::kQueued;
 }
 
-void wake(Slot& slot) noexcept {
-  const std::uint16_t home = slot.home.load(std::memory_order_acquire);
-  if (home == kGuestHome) {
-    unpark_guest(slot);
-    return;
-  }
-  Core* core = tl_core;
+namespace {
+
+void wake_actor(Core* core, Slot& slot, std::uint16_t home) noexcept {
   if (core != nullptr && home == core->index) {
     core->resume_later(slot);
     return;
@@ -395,8 +428,22 @@ void wake(Slot& slot) noexcept {
   Domain* domain = core_at(home)->domain.load(std::memory_order_acquire);
   const bool outside = core == nullptr || core->domain.load(std::memory_order_relaxed) != domain;
   if (outside) domain->gate.visit();
-  if (slot.inbox.push_remote(&slot.resume) == sync::Pushed::kMustNotify) notify(slot);
+  push_home(slot, slot.resume);
   if (outside) domain->gate.leave();
+}
+
+}  // namespace
+
+void wake(Slot& slot) noexcept {
+  const std::uint8_t was = was_inside();
+  Core* core = enter();
+  const std::uint16_t home = slot.home.load(std::memory_order_acquire);
+  if (home == kGuestHome) {
+    unpark_guest(slot);
+  } else {
+    wake_actor(core, slot, home);
+  }
+  if (core != nullptr) core->leave(was);
 }
 
 }  // namespace bulkhead::core

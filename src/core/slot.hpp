@@ -82,9 +82,11 @@ class Shown {
 /// |         | or, while Receiving, with its stack      | Ready (message, resume)             |
 /// | Ready   | in its core's ready queue, or on its way | Running                             |
 /// | Running | a handler runs                           | Idle, Ready, Opening, Vacant (ended)|
+/// |         |                                          | Away (crew.hpp)                     |
+/// | Away    | its handler runs, but not on its core    | Ready (home)                        |
 /// | Opening | it has opened a wait, and may not block  | Parked; Running (the wait retired)  |
 /// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume)                      |
-enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kOpening, kParked };
+enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kOpening, kParked, kAway };
 
 /// What few actors have; made when first needed. Owner.
 struct Extras;
@@ -106,7 +108,7 @@ struct alignas(64) Slot {
   Signal* newest;
   void* state;
   Shown<const ActorClass*> kind;
-  machine::Stack* stack;  // while parked
+  machine::Stack* stack;  // while it does not run here, in mid-handler
   Extras* extras;
   Pid parent;
   std::uint32_t length;  // of the queue

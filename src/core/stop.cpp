@@ -14,13 +14,18 @@ namespace {
 
 constexpr int kMostNamed = 16;  // per core
 
+const char* state_of(const Slot& slot) {
+  if (slot.turn == Turn::kAway) return "stuck in a handler";
+  return slot.stack != nullptr ? "blocked in a handler" : "busy";
+}
+
 void say_who_is_left(const Slot& slot) {
   std::fprintf(
       stderr,
       "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended "
       "now\n",
       to_string(pid_of(slot)).c_str(), static_cast<int>(slot.kind->name.size()),
-      slot.kind->name.data(), slot.stack != nullptr ? "blocked in a handler" : "busy", slot.length);
+      slot.kind->name.data(), state_of(slot), slot.length);
 }
 
 }  // namespace
@@ -38,7 +43,8 @@ void Core::end_all_actors() {
     Slot& slot = Slab::at(slot_index);
     if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
     if (slot.has(Slot::kMoving)) continue;
-    if (named < kMostNamed && (slot.turn == Turn::kReady || slot.turn == Turn::kParked)) {
+    if (named < kMostNamed &&
+        (slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway)) {
       ++named;
       say_who_is_left(slot);
     }

@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <span>
 
 namespace bulkhead::machine {
 
@@ -95,19 +96,30 @@ std::size_t usable_cpus() {
   return usable;
 }
 
-bool bind_to_cpu(int cpu) noexcept {
-  const auto room = static_cast<std::size_t>(std::max(cpu + 1, CPU_SETSIZE));
+namespace {
+
+bool bind(pthread_t thread, std::span<const int> cpus) noexcept {
+  const int most = *std::ranges::max_element(cpus);
+  const auto room = static_cast<std::size_t>(std::max(most + 1, CPU_SETSIZE));
   cpu_set_t* set = CPU_ALLOC(room);
   if (set == nullptr) return false;
   const std::size_t bytes = CPU_ALLOC_SIZE(room);
   CPU_ZERO_S(bytes, set);
-  CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
-  const bool bound = pthread_setaffinity_np(pthread_self(), bytes, set) == 0;
+  for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), bytes, set);
+  const bool bound = pthread_setaffinity_np(thread, bytes, set) == 0;
   CPU_FREE(set);
   return bound;
 }
 
+}  // namespace
+
 int process_id() noexcept { return getpid(); }
+
+bool bind_to_cpu(int cpu) noexcept { return bind(pthread_self(), std::span(&cpu, 1)); }
+
+bool unbind(sync::Thread& thread, const std::vector<int>& cpus) noexcept {
+  return bind(thread.native_handle(), cpus);
+}
 
 void name_thread(const char* name) noexcept {
   char kept[16];

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sync/thread.hpp"
+
 namespace bulkhead::machine {
 
 /// CPUs of the process's affinity mask, ascending; never empty.
@@ -20,6 +22,10 @@ namespace bulkhead::machine {
 
 /// Binds the calling thread to a CPU. False when the kernel refuses (a CPU that went away).
 bool bind_to_cpu(int cpu) noexcept;
+
+/// Lets a thread run on all of these CPUs again. It has not been joined. False when the kernel
+/// refuses.
+bool unbind(sync::Thread& thread, const std::vector<int>& cpus) noexcept;
 
 /// Names the calling thread, for debuggers and top; at most 15 characters are kept.
 void name_thread(const char* name) noexcept;

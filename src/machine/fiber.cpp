@@ -87,6 +87,14 @@ void resume(Stack* self, Stack* left, ExceptionState* exceptions) {
   bulkhead_jump(left->saved);
 }
 
+void change(Stack* self, Stack* left, ExceptionState* exceptions) {
+  self->exceptions = *exceptions;
+  *exceptions = left->exceptions;
+  announce(self, left, Back::kYes);
+  bulkhead_switch(&self->saved, left->saved);
+  arrived(self);
+}
+
 void restart(Stack* self, Stack* fresh, EntryPoint entry, void* argument) {
   announce(self, fresh, Back::kNo);
   bulkhead_restart(fresh->top(), entry, argument);

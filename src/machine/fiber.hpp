@@ -6,6 +6,7 @@
 // | leave   | left, resumed later         | fresh: entry starts on it |
 // | resume  | abandoned                   | left: goes on             |
 // | restart | abandoned                   | fresh: entry starts on it |
+// | change  | left, resumed later         | left: goes on             |
 #pragma once
 
 #include "machine/stack.hpp"
@@ -27,6 +28,10 @@ void leave_thread(Stack* self, Stack* fresh, EntryPoint entry, void* argument);
 
 /// Abandons the running stack `self` and starts entry(argument) on `fresh`.
 [[noreturn]] void restart(Stack* self, Stack* fresh, EntryPoint entry, void* argument);
+
+/// Leaves the running stack `self` and goes on on `left`. Returns when somebody resumes `self`,
+/// maybe on another thread. `exceptions` is the calling thread's.
+void change(Stack* self, Stack* left, ExceptionState* exceptions);
 
 /// To be called first by every entry function.
 void entered(Stack* self);

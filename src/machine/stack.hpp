@@ -24,6 +24,7 @@
 namespace bulkhead::core {
 class Core;
 struct Slot;
+struct ThreadSeat;
 }  // namespace bulkhead::core
 namespace bulkhead {
 struct Signal;
@@ -47,7 +48,8 @@ struct ExceptionState {
 
 /// The record at the top of each stack. All of it belongs to the core that runs or holds the stack.
 struct alignas(64) Stack {
-  core::Core* core = nullptr;  // whose loop runs on this stack; set anew by who resumes it
+  core::Core* core = nullptr;        // whose loop runs on this stack; set anew by who resumes it
+  core::ThreadSeat* seat = nullptr;  // of the thread that runs on this stack; likewise
   const SignalOps* in_hand_ops = nullptr;  // of the signal whose handler runs here; null when none
   Signal* in_hand = nullptr;     // that signal, null once released; only while there is one
   StackPointer saved = nullptr;  // where to go on, while the stack is left

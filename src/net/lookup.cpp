@@ -55,6 +55,7 @@ bool could_be_a_name(std::string_view host) noexcept {
 
 // Blocks the actor until the request is answered. 0, or an errno.
 int ask(const std::shared_ptr<LookupRequest>& request, Timeout timeout) {
+  const core::Inside inside;
   Resolver& resolver = Resolver::process();
   Resolver::Queue one{request};
   if (!core::Core::current()->may_wait()) return ECANCELED;

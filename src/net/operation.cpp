@@ -8,8 +8,9 @@
 namespace bulkhead::net {
 
 void require_actor(const char* function) {
+  const core::BrieflyInside inside;
   // (In a hook on a core nothing waits: an operation that would is cancelled.)
-  if (core::Core::current() == nullptr) {
+  if (inside.core() == nullptr) {
     throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
   }
 }
@@ -62,6 +63,7 @@ int Operation::wait(Timeout timeout) {
 // Waits once. Whatever ends the wait, a timer, a report, a close or a stop, the word tells
 // afterwards.
 int Operation::park(machine::Nanoseconds timeout) {
+  const core::Inside inside;
   if (const int error = entry_->watch(direction_); error != 0) return error;
   if (!core::Core::current()->may_wait()) return ECANCELED;
   std::uint64_t epoch = 0;

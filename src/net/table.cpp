@@ -55,6 +55,7 @@ Chunk& make_chunk(unsigned place) {
 // Calls visit(poller) if the poller still is what it was; false if it is gone.
 template <class Visit>
 bool with_poller(PollerId id, Visit visit) noexcept {
+  const core::Inside inside;
   core::Core* home = core::core_at(id.core);
   if (home == nullptr) return false;
   core::Domain* domain = home->domain.load(std::memory_order_acquire);
@@ -84,6 +85,7 @@ bool Actors::claim(Waiter waiter) noexcept {
 void Actors::wake(Waiter waiter) noexcept { core::wake(core::Slab::at(waiter.slot)); }
 
 int Entry::watch(Direction direction) noexcept {
+  const core::Inside inside;
   core::Core* here = core::Core::current();
   const PollerId wanted{here->poller.serial(), here->index};
   const Direction other = direction == Direction::kRead ? Direction::kWrite : Direction::kRead;

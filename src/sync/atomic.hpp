@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "sync/futex.hpp"
+#include "sync/heavy_fence.hpp"
 
 #if defined(__SANITIZE_THREAD__)
 #define BULKHEAD_SYNC_TSAN 1
@@ -65,6 +66,10 @@ struct RealSync {
     std::atomic_thread_fence(order);
 #endif
   }
+
+  /// The two halves of a fence of unequal cost: see heavy_fence.hpp.
+  static void light_fence() noexcept { std::atomic_signal_fence(std::memory_order_seq_cst); }
+  static void heavy_fence() noexcept { sync::heavy_fence(); }
 
   /// Sleeps while the word holds `expected`, until a wake. Also returns for no reason at all.
   /// The kernel compares and falls asleep in one step with respect to futex_wake; it orders no

@@ -38,7 +38,8 @@ CancellationScope::State& CancellationScope::state() const noexcept {
 
 CancellationScope::CancellationScope() : exceptions_(std::uncaught_exceptions()) {
   static_assert(sizeof(State) <= sizeof state_ && alignof(State) <= 8);
-  const core::Core* core = core::Core::current();
+  const core::BrieflyInside inside;
+  const core::Core* core = inside.core();
   if (core == nullptr || !core->may_wait()) {  // its end waits
     throw std::logic_error("bulkhead: CancellationScope: only actors have children");
   }
@@ -57,6 +58,7 @@ CancellationScope::~CancellationScope() {
     } catch (const core::Unwind&) {
       cancel();
     } catch (const std::exception&) {
+      const core::Inside inside;
       core::Core::yield();  // no memory to wait with; they have to end all the same
     }
   }

@@ -154,11 +154,12 @@ void refuse_empty_handle(const char* function) {
 // --- values --------------------------------------------------------------------------------------
 
 Signal* prepare_item(std::size_t bytes, std::uint8_t size_class) {
-  Core* core = Core::current();
-  if (core == nullptr || size_class == kHeapClass) [[unlikely]]
+  BrieflyInside inside;
+  if (inside.core() == nullptr || size_class == kHeapClass) [[unlikely]]
     return prepare_later(bytes, size_class);
-  if (core->pool.dry(size_class)) [[unlikely]]
-    core = Core::give_way(size_class);
+  if (inside.core()->pool.dry(size_class)) [[unlikely]]
+    inside.goes_on_on(Core::give_way(size_class));
+  Core* core = inside.core();
   auto* signal = static_cast<Signal*>(core->pool.take(size_class));
   signal->pool = core->index;
   signal->size_class = size_class;

@@ -29,9 +29,10 @@ const State& state_of(const std::byte* bytes) noexcept {
 constexpr wait::Holder kThread = 2;
 alignas(64) thread_local constinit char this_thread = 0;
 
-// Does not switch stacks, so that the thread's variables are those of this thread.
+// An actor that comes home here is one, so that it needs no variable of a thread.
 wait::Holder me() noexcept {
-  const Core* core = core::tl_core;
+  const core::BrieflyInside inside;
+  const Core* core = inside.core();
   if (core != nullptr && core->running != nullptr) [[likely]] {
     return reinterpret_cast<wait::Holder>(static_cast<core::Slot*>(core->running));
   }

@@ -11,6 +11,7 @@ using core::Slot;
 
 namespace {
 
+// Inside, in which all that looks at it has to be.
 Slot* running() noexcept {
   const Core* core = Core::current();
   return core != nullptr ? core->running : nullptr;
@@ -24,12 +25,14 @@ void refuse_to_wait() {
 }
 
 void Shield::engage() {
+  const core::Inside inside;
   const Slot* slot = running();
   if (slot == nullptr || !slot->has(Slot::kUnwind)) return;
   if (!Core::may_unwind()) engage_anywhere();
 }
 
 void Shield::engage_anywhere() {
+  const core::Inside inside;
   Slot* slot = running();
   if (slot == nullptr || !slot->has(Slot::kUnwind)) return;
   slot->clear(Slot::kUnwind);
@@ -37,7 +40,9 @@ void Shield::engage_anywhere() {
 }
 
 Shield::~Shield() {
-  if (engaged_) running()->set(Slot::kUnwind);
+  if (!engaged_) return;
+  const core::Inside inside;
+  running()->set(Slot::kUnwind);
 }
 
 }  // namespace bulkhead::wait

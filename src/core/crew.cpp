@@ -1,0 +1,291 @@
+#include "core/crew.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iterator>
+#include <optional>
+#include <system_error>
+
+#include "base/check.hpp"
+#include "core/domain.hpp"
+#include "machine/cpus.hpp"
+#include "machine/fault.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+constexpr std::size_t kSparesKept = 4;
+// Past it a stuck handler holds up its core.
+constexpr std::size_t kMostAway = 1000;
+constexpr machine::Nanoseconds kLooksPerSpan = 4;
+constexpr machine::Nanoseconds kLongestPause = 100'000'000;
+// A handler for which nobody waits is left all the same after so many spans: then its core sleeps,
+// and with it the watch.
+constexpr machine::Nanoseconds kSpansAnyway = 20;
+
+}  // namespace
+
+// --- the domain's side ---------------------------------------------------------------------------
+
+void Crew::run(Core& core) {
+  sync::UniqueGuard guard(lock_);
+  if (workers_.empty()) {
+    ending_ = false;
+    handed_over_ = 0;
+  }
+  Worker& worker = take_worker();
+  core.worker = &worker;
+  worker.core = &core;
+  worker.arrived = false;
+  core_wakes(core);
+  changed_.notify_all();
+  changed_.wait(guard, [&] { return worker.arrived; });
+}
+
+void Crew::start_watch(machine::Nanoseconds after) {
+  if (after == machine::kNever) return;
+  if (!sync::heavy_fence_works()) {
+    static const bool said = [] {
+      std::fprintf(stderr,
+                   "bulkhead: this kernel has no expedited membarrier, so Config::hand_over_after "
+                   "has no effect: a handler that is stuck holds up its core\n");
+      return true;
+    }();
+    static_cast<void>(said);
+    return;
+  }
+  after_ = after;
+  watch_ends_ = false;
+  seen_.assign(domain_.core_count(), Seen{});
+  watch_ = sync::Thread([this] { keep_watch(); });
+}
+
+void Crew::stop_watch() noexcept {
+  if (!watch_.joinable()) return;
+  vigil_.wakes();  // so that it does not go to sleep any more
+  {
+    sync::Guard guard(lock_);
+    watch_ends_ = true;
+    changed_.notify_all();
+  }
+  watch_.join();
+  vigil_.sleeps();
+}
+
+void Crew::end() noexcept {
+  std::vector<std::unique_ptr<Worker>> all;
+  {
+    sync::Guard guard(lock_);
+    ending_ = true;
+    changed_.notify_all();
+    all.swap(workers_);
+  }
+  for (auto& worker : all) worker->thread.join();
+  spares_ = nullptr;
+  spare_count_ = 0;
+}
+
+bool Crew::empty() noexcept {
+  sync::Guard guard(lock_);
+  return workers_.empty();
+}
+
+void Crew::count(Stats& stats) const {
+  sync::Guard guard(lock_);
+  stats.handed_over = handed_over_;
+  stats.away = away_count_;
+  stats.spare_threads = spare_count_;
+}
+
+void Crew::report_away() const noexcept {
+  sync::Guard guard(lock_);
+  for (const auto& worker : workers_) {
+    if (worker->away == nullptr) continue;
+    std::fprintf(stderr,
+                 "bulkhead: shutdown waits for actor %s (%.*s): its handler neither returns nor "
+                 "calls the runtime (it loops, or is in a system call)\n",
+                 to_string(worker->away_pid).c_str(),
+                 static_cast<int>(worker->away_kind->name.size()), worker->away_kind->name.data());
+  }
+}
+
+// --- the workers ---------------------------------------------------------------------------------
+
+// With the lock held, which the new thread takes first.
+Worker& Crew::take_worker() {
+  if (Worker* spare = spares_; spare != nullptr) {
+    spares_ = spare->next_spare;
+    --spare_count_;
+    return *spare;
+  }
+  workers_.reserve(workers_.size() + 1);
+  auto worker = std::make_unique<Worker>(*this);
+  Worker& made = *worker;
+  made.thread = sync::Thread([this, &made] { main(made); });
+  workers_.push_back(std::move(worker));
+  return made;
+}
+
+void Crew::keep_spare(Worker& worker) noexcept {
+  worker.next_spare = spares_;
+  spares_ = &worker;
+  ++spare_count_;
+}
+
+void Crew::main(Worker& me) {
+  tl_seat.worker = &me;
+  std::optional<machine::FaultStack> fault_stack;
+  if (domain_.config().report_faults) fault_stack.emplace();
+  while (Core* core = next_core(me)) {
+    dress(me, *core);
+    core->run(me);
+    if (me.homecoming == nullptr) {  // the loop has ended
+      core_sleeps(*core);
+      break;
+    }
+    come_home(me);
+    if (!is_kept(me)) break;
+  }
+  sync::Guard guard(lock_);
+  me.core = nullptr;
+  me.ended = true;
+  tl_seat.worker = nullptr;
+}
+
+// Null when there will be none.
+Core* Crew::next_core(Worker& me) {
+  sync::UniqueGuard guard(lock_);
+  me.seat = &tl_seat;
+  changed_.wait(guard, [&] { return me.core != nullptr || ending_; });
+  return me.core;
+}
+
+bool Crew::is_kept(Worker& me) noexcept {
+  sync::Guard guard(lock_);
+  if (ending_ || spare_count_ == kSparesKept) return false;
+  keep_spare(me);
+  return true;
+}
+
+void Crew::dress(Worker& me, Core& core) {
+  char name[16];
+  std::snprintf(name, sizeof name, core.solo ? "bulkhead-own" : "bulkhead-%zu",
+                domain_.place_of(core));
+  machine::name_thread(name);
+  int cpu = domain_.cpu_for(core);
+  if (cpu >= 0 && !machine::bind_to_cpu(cpu)) cpu = -1;
+  sync::Guard guard(lock_);
+  if (cpu < 0 && me.bound) machine::unbind(me.thread, domain_.cpus());
+  me.bound = cpu >= 0;
+  me.arrived = true;
+  changed_.notify_all();
+}
+
+// On the thread's own stack: the actor's is free to be resumed elsewhere.
+void Crew::come_home(Worker& me) {
+  Slot* slot = nullptr;
+  {
+    sync::Guard guard(lock_);
+    slot = me.away;
+    me.away = nullptr;
+    --away_count_;
+  }
+  // Once it is pushed, the core may resume the frame that it lies in.
+  push_home(*slot, *std::exchange(me.homecoming, nullptr));
+}
+
+Core* Crew::look_again(const Worker& me) const noexcept {
+  sync::Guard guard(lock_);
+  return me.seat->at.look_again();
+}
+
+// --- the watch -----------------------------------------------------------------------------------
+
+void Crew::keep_watch() {
+  machine::name_thread("bulkhead-watch");
+  const machine::Nanoseconds shortest = std::max<machine::Nanoseconds>(after_ / kLooksPerSpan, 1);
+  machine::Nanoseconds pause = shortest;
+  sync::UniqueGuard guard(lock_);
+  while (!watch_ends_) {
+    guard.unlock();
+    vigil_.sleep_if_all_do();
+    guard.lock();
+    const auto ends = [this] { return watch_ends_; };
+    if (changed_.wait_for(guard, std::chrono::nanoseconds(pause), ends)) break;
+    join_ended(guard);
+    bool hopeful = false;
+    bool awake = false;
+    for (std::size_t i = 0; i < seen_.size(); ++i) {
+      const Look look = look_at(domain_.core(i), seen_[i]);
+      hopeful |= look == Look::kAwake;
+      awake |= look != Look::kAsleep;
+    }
+    // Those that are stuck and cannot be left behind are looked at less and less.
+    pause = hopeful || !awake ? shortest : std::min(2 * pause, std::max(kLongestPause, shortest));
+  }
+}
+
+// Not under the lock: the thread-local objects that handlers have left there end first.
+void Crew::join_ended(sync::UniqueGuard& guard) {
+  const auto first = std::partition(workers_.begin(), workers_.end(),
+                                    [](const auto& worker) { return !worker->ended; });
+  if (first == workers_.end()) return;
+  std::vector<std::unique_ptr<Worker>> ended(std::make_move_iterator(first),
+                                             std::make_move_iterator(workers_.end()));
+  workers_.erase(first, workers_.end());
+  guard.unlock();
+  for (auto& worker : ended) worker->thread.join();
+  guard.lock();
+}
+
+Crew::Look Crew::look_at(Core& core, Seen& seen) noexcept {
+  const std::uint64_t progress = core.progress();
+  const machine::Nanoseconds now = machine::now();
+  const bool asleep = core.arrivals.asleep();
+  if (asleep || progress != seen.progress) {
+    seen = {progress, now, 0};
+    return asleep ? Look::kAsleep : Look::kAwake;
+  }
+  // A look that came late, on a machine that is busy with others, proves nothing by itself.
+  ++seen.looks;
+  const machine::Nanoseconds stuck = now - seen.since;
+  if (stuck < after_ || seen.looks < 2) return Look::kAwake;
+  return hand_over(core, stuck / kSpansAnyway >= after_ ? Anyway::kYes : Anyway::kNo);
+}
+
+Crew::Look Crew::hand_over(Core& core, Anyway anyway) noexcept {
+  Worker& old = *core.worker;
+  if (old.core != &core || old.seat == nullptr) return Look::kAwake;
+  if (away_count_ >= kMostAway) return Look::kHopeless;
+  if (old.seat->at.take() != sync::Taken::kTaken) return Look::kAwake;
+  const Slot* slot = core.running;
+  BULKHEAD_CHECK(slot != nullptr, "outside the runtime only an actor's handler runs");
+  const bool may = !slot->has(Slot::kPinned | Slot::kSolo);
+  Worker* fresh = nullptr;
+  if (may && (anyway == Anyway::kYes || core.is_waited_for())) {
+    try {
+      fresh = &take_worker();
+      core.part_from(old);
+    } catch (const std::exception&) {  // no thread, or no stack
+      if (fresh != nullptr) keep_spare(*fresh);
+      old.seat->at.put_back(&core);
+      return Look::kHopeless;
+    }
+  }
+  if (fresh == nullptr) {
+    old.seat->at.put_back(&core);
+    return may ? Look::kAwake : Look::kHopeless;
+  }
+  old.core = nullptr;
+  if (old.bound) old.bound = !machine::unbind(old.thread, domain_.cpus());
+  core.worker = fresh;
+  fresh->core = &core;
+  ++away_count_;
+  ++handed_over_;
+  changed_.notify_all();
+  return Look::kAwake;
+}
+
+}  // namespace bulkhead::core

@@ -99,7 +99,7 @@ class CancellationScope {
   [[nodiscard]] bool cancelled() const noexcept;
 
   /// Waits until all children have ended. If one has failed, rethrows what the first of them threw;
-  /// once.
+  /// once. Throws std::logic_error in a child: it would wait for itself.
   void wait() { static_cast<void>(wait_for(kForever)); }
   /// False when they have not ended in time.
   [[nodiscard]] bool wait_for(Timeout timeout);
@@ -109,6 +109,7 @@ class CancellationScope {
   struct State;
 
   [[nodiscard]] State& state() const noexcept;
+  void refuse_a_child() const;
 
   alignas(8) mutable std::byte state_[80];
   int exceptions_;

@@ -60,6 +60,8 @@ class JoinHandle {
   JoinHandle() = default;
   JoinHandle(Pid pid, std::shared_ptr<core::JointOf<R>> joint) noexcept
       : pid_(pid), joint_(std::move(joint)) {}
+  JoinHandle(JoinHandle&&) noexcept = default;
+  JoinHandle& operator=(JoinHandle&&) noexcept = default;
 
   [[nodiscard]] Pid pid() const noexcept { return pid_; }
   /// False when it was joined, moved from, or never stood for an actor.

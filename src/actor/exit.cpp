@@ -110,6 +110,7 @@ std::string type_in_flight() {
 }  // namespace
 
 void Exit::Failure::read(const std::exception_ptr& failure) {
+  const core::Inside inside;
   const core::InTheMiddle here;  // what() is the user's
   try {
     std::rethrow_exception(failure);

@@ -138,6 +138,7 @@ Runtime::Runtime(const Config& config) : domain_(nullptr) {
   const std::size_t cores = wanted_cores(config);
   Config whole = config;
   if (!whole.message_slice) whole.message_slice = message_slice_from_environment();
+  if (number_from_environment("BULKHEAD_FAULT_REPORTS", 0, 1) == 0) whole.report_faults = false;
   core::Slab::process();
   domain_ = &core::Domain::take(whole, cores);
 }

@@ -1,6 +1,7 @@
 #include "bulkhead/spawn.hpp"
 
 #include <string>
+#include <system_error>
 
 #include "base/check.hpp"
 #include "bulkhead/config.hpp"
@@ -99,9 +100,19 @@ void hand_to(Slot& slot, Core& home) noexcept {
   home.notify_remote(slot);
 }
 
+Core& take_solo(Domain& domain) {
+  try {
+    return domain.take_solo();
+  } catch (const std::system_error& error) {
+    throw SpawnError(
+        std::string("bulkhead: no thread could be made for an actor with own_thread: ") +
+        error.what());
+  }
+}
+
 // The core to start on, null when it is the caller's.
 Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& domain) {
-  if (options.own_thread) return &domain.take_solo();
+  if (options.own_thread) return &take_solo(domain);
   const bool outside = is_outside(core, domain);
   if (!options.core && !outside && !core->solo) return nullptr;
   Core* home = &domain.core(options.core.value_or(0));

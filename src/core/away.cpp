@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/critical.hpp"
+#include "base/errno.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
@@ -52,7 +53,9 @@ void Core::part_from(Worker& old) {
   if (worker == nullptr) return nullptr;
   if (Core* core = worker->crew.look_again(*worker); core != nullptr) return core;
   BULKHEAD_ASSERT(base::critical == nullptr, "no call into the runtime is made under a lock");
+  const int error = base::read_errno();
   Core::come_home(*worker);
+  base::write_errno(error);
   return Core::current();
 }
 

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <exception>
 
+#include "base/check.hpp"
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/exit.hpp"
 #include "core/poller.hpp"
@@ -436,10 +437,12 @@ class BrieflyInside {
 
 /// While it lives, the user's code runs in the middle of something, such as a hook or the
 /// destructor of a message that is dropped: a wait there ends at once, and nothing switches stacks.
-/// Any thread.
+/// Any thread; one that runs a core is inside.
 class InTheMiddle {
  public:
-  InTheMiddle() noexcept : InTheMiddle(tl_seat.at.mine()) {}
+  InTheMiddle() noexcept : InTheMiddle(tl_seat.at.mine()) {
+    BULKHEAD_ASSERT(tl_seat.worker == nullptr || was_inside() != 0, "the core could be gone");
+  }
   explicit InTheMiddle(Core* core) noexcept : core_(core) {
     if (core_ != nullptr) ++core_->dropping_;
   }

@@ -20,6 +20,7 @@ constexpr std::size_t kSparesKept = 4;
 // Past it a stuck handler holds up its core.
 constexpr std::size_t kMostAway = 1000;
 constexpr machine::Nanoseconds kLooksPerSpan = 4;
+constexpr int kTries = 32;
 constexpr machine::Nanoseconds kLongestPause = 100'000'000;
 // A handler for which nobody waits is left all the same after so many spans: then its core sleeps,
 // and with it the watch.
@@ -74,15 +75,18 @@ void Crew::stop_watch() noexcept {
   vigil_.sleeps();
 }
 
+// The last one to end has joined all the others.
 void Crew::end() noexcept {
-  std::vector<std::unique_ptr<Worker>> all;
-  {
-    sync::Guard guard(lock_);
-    ending_ = true;
-    changed_.notify_all();
-    all.swap(workers_);
-  }
-  for (auto& worker : all) worker->thread.join();
+  sync::UniqueGuard guard(lock_);
+  if (workers_.empty()) return;
+  ending_ = true;
+  changed_.notify_all();
+  changed_.wait(guard, [this] { return workers_.size() == 1 && last_ended_ != nullptr; });
+  guard.unlock();
+  last_ended_->thread.join();
+  guard.lock();
+  workers_.clear();
+  last_ended_ = nullptr;
   spares_ = nullptr;
   spare_count_ = 0;
 }
@@ -148,10 +152,25 @@ void Crew::main(Worker& me) {
     come_home(me);
     if (!is_kept(me)) break;
   }
-  sync::Guard guard(lock_);
-  me.core = nullptr;
-  me.ended = true;
+  end_worker(me);
+}
+
+// Who ends joins the one that has ended before: the thread-local objects that handlers have left in
+// a thread may take their time to end, and hold up nobody but those that end anyway.
+void Crew::end_worker(Worker& me) noexcept {
   tl_seat.worker = nullptr;
+  Worker* before = nullptr;
+  {
+    sync::Guard guard(lock_);
+    me.core = nullptr;
+    before = std::exchange(last_ended_, &me);
+    changed_.notify_all();
+  }
+  if (before == nullptr) return;
+  before->thread.join();
+  sync::Guard guard(lock_);
+  std::erase_if(workers_, [before](const auto& worker) { return worker.get() == before; });
+  changed_.notify_all();
 }
 
 // Null when there will be none.
@@ -214,7 +233,6 @@ void Crew::keep_watch() {
     guard.lock();
     const auto ends = [this] { return watch_ends_; };
     if (changed_.wait_for(guard, std::chrono::nanoseconds(pause), ends)) break;
-    join_ended(guard);
     bool hopeful = false;
     bool awake = false;
     for (std::size_t i = 0; i < seen_.size(); ++i) {
@@ -225,19 +243,6 @@ void Crew::keep_watch() {
     // Those that are stuck and cannot be left behind are looked at less and less.
     pause = hopeful || !awake ? shortest : std::min(2 * pause, std::max(kLongestPause, shortest));
   }
-}
-
-// Not under the lock: the thread-local objects that handlers have left there end first.
-void Crew::join_ended(sync::UniqueGuard& guard) {
-  const auto first = std::partition(workers_.begin(), workers_.end(),
-                                    [](const auto& worker) { return !worker->ended; });
-  if (first == workers_.end()) return;
-  std::vector<std::unique_ptr<Worker>> ended(std::make_move_iterator(first),
-                                             std::make_move_iterator(workers_.end()));
-  workers_.erase(first, workers_.end());
-  guard.unlock();
-  for (auto& worker : ended) worker->thread.join();
-  guard.lock();
 }
 
 Crew::Look Crew::look_at(Core& core, Seen& seen) noexcept {
@@ -259,7 +264,10 @@ Crew::Look Crew::hand_over(Core& core, Anyway anyway) noexcept {
   Worker& old = *core.worker;
   if (old.core != &core || old.seat == nullptr) return Look::kAwake;
   if (away_count_ >= kMostAway) return Look::kHopeless;
-  if (old.seat->at.take() != sync::Taken::kTaken) return Look::kAwake;
+  // Who calls the runtime all the time is outside now and then.
+  sync::Taken taken = old.seat->at.take();
+  for (int i = 1; i < kTries && taken == sync::Taken::kInside; ++i) taken = old.seat->at.take();
+  if (taken != sync::Taken::kTaken) return Look::kAwake;
   const Slot* slot = core.running;
   BULKHEAD_CHECK(slot != nullptr, "outside the runtime only an actor's handler runs");
   const bool may = !slot->has(Slot::kPinned | Slot::kSolo);

@@ -10,7 +10,7 @@
 // | Away    | runs a handler; its core runs in another one  | Spare, Ended (home)    | itself   |
 // | Spare   | waits                                         | Running                | watch    |
 // |         |                                               | Ended (stop)           | itself   |
-// | Ended   | is to be joined                               |                        | watch    |
+// | Ended   | is joined by who ends next, or by end()       |                        |          |
 //
 // Rules
 //  H1  The watch takes a core from a thread that runs the user's code only (sync/seat.hpp), under
@@ -52,7 +52,6 @@ struct Worker {
   Worker* next_spare = nullptr;
   bool arrived = false;  // runs its first loop, or has run it
   bool bound = false;    // to one CPU
-  bool ended = false;
 
   // Of the actor that is away in this thread. It looks at them itself when it faults (faults.cpp).
   Shown<Slot*> away = nullptr;
@@ -111,13 +110,13 @@ class Crew {
   void main(Worker& me);
   [[nodiscard]] Core* next_core(Worker& me);
   [[nodiscard]] bool is_kept(Worker& me) noexcept;
+  void end_worker(Worker& me) noexcept;
   void dress(Worker& me, Core& core);
   void come_home(Worker& me);
   Worker& take_worker();
   void keep_spare(Worker& worker) noexcept;
 
   void keep_watch();
-  void join_ended(sync::UniqueGuard& guard);
   Look look_at(Core& core, Seen& seen) noexcept;
   Look hand_over(Core& core, Anyway anyway) noexcept;
 
@@ -127,6 +126,7 @@ class Crew {
   sync::Condition changed_;
   std::vector<std::unique_ptr<Worker>> workers_;
   Worker* spares_ = nullptr;
+  Worker* last_ended_ = nullptr;  // whose thread nobody has joined yet
   std::size_t spare_count_ = 0;
   std::size_t away_count_ = 0;
   std::uint64_t handed_over_ = 0;

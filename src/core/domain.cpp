@@ -172,7 +172,10 @@ void Domain::start() {
   process_ = machine::process_id();
   phase_.store(Phase::kRunning, std::memory_order_release);
   try {
-    for (std::size_t i = 0; i < all_cores(); ++i) start_thread(*cores_[i]);
+    for (std::size_t i = 0; i < all_cores(); ++i) {
+      cores_[i]->poller.open();
+      start_thread(*cores_[i]);
+    }
     crew_.start_watch(config_.hand_over_after.nanoseconds());
   } catch (...) {
     stop(Left::kIdle);
@@ -185,7 +188,6 @@ bool Domain::left_behind() const noexcept { return running() && process_ != mach
 
 // Returns when the new thread runs its loop.
 void Domain::start_thread(Core& core) {
-  core.poller.open();
   core.prepare_to_run();
   crew_.run(core);
 }
@@ -260,32 +262,39 @@ Core& Domain::take_solo() {
   Core* core = nullptr;
   bool fresh = false;
   {
+    // Also for the poller, which wake_all uses.
     sync::Guard guard(lock_);
-    if (!vacant_solos_.empty()) {
-      core = vacant_solos_.back();
-      vacant_solos_.pop_back();
-      fresh = !core->poller.is_open();
-    }
-  }
-  if (core == nullptr) {
-    {
-      sync::Guard guard(lock_);
+    if (vacant_solos_.empty()) {
       vacant_solos_.reserve(all_cores() + 1);
       core = &add_core();
       core->solo = true;
+    } else {
+      core = vacant_solos_.back();
+      vacant_solos_.pop_back();
     }
-    fresh = true;
+    fresh = !core->poller.is_open();
+    if (fresh) open_poller(*core);
   }
-  if (fresh) {
-    try {
-      start_thread(*core);
-    } catch (...) {
-      core->poller.close();
-      solo_is_vacant(*core);
-      throw;
-    }
+  if (!fresh) return *core;
+  try {
+    start_thread(*core);
+  } catch (...) {
+    sync::Guard guard(lock_);
+    core->poller.close();
+    vacant_solos_.push_back(core);
+    throw;
   }
   return *core;
+}
+
+// With lock_ held.
+void Domain::open_poller(Core& core) {
+  try {
+    core.poller.open();
+  } catch (...) {
+    vacant_solos_.push_back(&core);
+    throw;
+  }
 }
 
 void Domain::solo_is_vacant(Core& core) noexcept {

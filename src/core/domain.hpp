@@ -172,6 +172,7 @@ class Domain {
   void sweep() noexcept;
   void give_all_slots() noexcept;
   void start_thread(Core& core);
+  void open_poller(Core& core);
   Core& add_core();
   [[nodiscard]] std::size_t all_cores() const noexcept {
     return all_cores_.load(std::memory_order_acquire);  // [pair domain.cores]

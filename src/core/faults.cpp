@@ -1,8 +1,5 @@
 #include "core/faults.hpp"
 
-#include <cstdlib>
-#include <cstring>
-
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
@@ -72,10 +69,6 @@ bool tell(const Fault& fault) noexcept {
 
 }  // namespace
 
-void report_faults() {
-  const char* wanted = std::getenv("BULKHEAD_FAULT_REPORTS");
-  if (wanted != nullptr && std::strcmp(wanted, "0") == 0) return;
-  machine::watch_faults({&running_stack, &tell});
-}
+void report_faults() { machine::watch_faults({&running_stack, &tell}); }
 
 }  // namespace bulkhead::core

@@ -4,7 +4,7 @@
 namespace bulkhead::core {
 
 /// From now on, a fault in an actor is told on stderr, with the actor's pid and class, before it
-/// takes its course. Once per process, unless the environment's BULKHEAD_FAULT_REPORTS is 0.
+/// takes its course. Once per process.
 void report_faults();
 
 }  // namespace bulkhead::core

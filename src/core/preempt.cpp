@@ -23,11 +23,11 @@
 //  P5  After a look the core is another one, perhaps, on another thread: as after any switch (C4).
 // P1 to P3 are may_give_way; src/actor/preemption_test.cpp looks at the stack of each tick that may
 // switch, and tests/stress/preemption.cpp makes every one switch.
-#include <cerrno>
 #include <exception>
 
 #include "base/check.hpp"
 #include "base/critical.hpp"
+#include "base/errno.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "memory/ticks.hpp"
@@ -45,17 +45,6 @@ struct Reductions {
   std::int64_t every = INT64_MAX;
 };
 constinit thread_local Reductions reductions [[gnu::tls_model("initial-exec")]];
-
-// errno belongs to the thread, and an actor may go on on another one. Out of line, since its
-// address is taken to be constant within a function.
-[[gnu::noinline]] int read_errno() noexcept {
-  asm volatile("" ::: "memory");
-  return errno;
-}
-[[gnu::noinline]] void write_errno(int error) noexcept {
-  asm volatile("" ::: "memory");
-  errno = error;
-}
 
 }  // namespace
 
@@ -110,9 +99,9 @@ void Core::look(Unwinds unwinds) {
   const machine::Nanoseconds now = machine::now();
   if (core->in_slice(now) < core->time_slice_ || !core->others_wait(now)) return;
   core->end_turn_early();
-  const int error = read_errno();
+  const int error = base::read_errno();
   yield();
-  write_errno(error);
+  base::write_errno(error);
   if (unwinds == Unwinds::kYes) check_unwind();
 }
 

@@ -78,6 +78,7 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
       return signal;
     }
     const machine::Nanoseconds left = due == machine::kNever ? due : due - machine::now();
+    if (timeout == 0) Core::look(Unwinds::kNo);  // who asks again and again lets others run
     if (timeout == 0 || left <= 0) return nullptr;
     const std::uint64_t epoch = begin_wait();
     slot.set(Slot::kReceiving);

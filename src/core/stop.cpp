@@ -12,20 +12,32 @@ namespace bulkhead::core {
 
 namespace {
 
-constexpr int kMostNamed = 16;  // per core
+constexpr std::size_t kMostNamed = 16;  // per core
 
-const char* state_of(const Slot& slot) {
-  if (slot.turn == Turn::kAway) return "stuck in a handler";
-  return slot.stack != nullptr ? "blocked in a handler" : "busy";
+struct Left {
+  const char* state;
+  const char* end;  // when it is ended
+};
+
+Left how_left(const Slot& slot) {
+  switch (slot.turn) {
+    case Turn::kAway:
+      return {"stuck in a handler", "when that returns or calls the runtime"};
+    case Turn::kParked:
+      return {"blocked in a handler", "now"};
+    default:
+      return slot.stack != nullptr ? Left{"in a handler", "when that waits or returns"}
+                                   : Left{"busy", "now"};
+  }
 }
 
 void say_who_is_left(const Slot& slot) {
+  const Left left = how_left(slot);
   std::fprintf(
       stderr,
-      "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended "
-      "now\n",
+      "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended %s\n",
       to_string(pid_of(slot)).c_str(), static_cast<int>(slot.kind->name.size()),
-      slot.kind->name.data(), state_of(slot), slot.length);
+      slot.kind->name.data(), left.state, slot.length, left.end);
 }
 
 }  // namespace
@@ -35,20 +47,23 @@ void say_who_is_left(const Slot& slot) {
 // cores share a million that are to end, would take longer than the ending.
 void Core::end_all_actors() {
   unwound_ = true;
-  int named = domain.load(std::memory_order_relaxed)->names_busy() ? 0 : kMostNamed;
+  std::size_t busy = 0;
   // So that no vacant slot that had its home here is taken by another core while we look at it.
   Domain& mine = *domain.load(std::memory_order_relaxed);
+  const bool names = mine.names_busy();
   sync::Guard guard(mine.slots_lock());
   for (const std::uint32_t slot_index : mine.owned_slots()) {
     Slot& slot = Slab::at(slot_index);
     if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
     if (slot.has(Slot::kMoving)) continue;
-    if (named < kMostNamed &&
+    if (names &&
         (slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway)) {
-      ++named;
-      say_who_is_left(slot);
+      if (++busy <= kMostNamed) say_who_is_left(slot);
     }
     unwind(slot);
+  }
+  if (busy > kMostNamed) {
+    std::fprintf(stderr, "bulkhead: shutdown: and %zu more on that core\n", busy - kMostNamed);
   }
 }
 

@@ -49,9 +49,17 @@ struct AtExit {
 
 }  // namespace
 
+// A child process that is forked has none of the threads, and maybe a lock that nobody lets go of:
+// it begins with a resolver of its own.
 Resolver& Resolver::process() {
   const base::Critical critical("who makes the resolver must not block");
-  static auto* resolver = new Resolver;  // V3
+  static Resolver* resolver = nullptr;
+  static const bool made = [] {
+    resolver = new Resolver;  // V3
+    if (!machine::in_each_fork([] { resolver = new Resolver; })) throw std::bad_alloc();
+    return true;
+  }();
+  static_cast<void>(made);
   return *resolver;
 }
 

@@ -27,12 +27,23 @@ struct AtExit {
 
 }  // namespace
 
+// A child process that is forked has none of the threads, and maybe a lock that nobody lets go of:
+// it begins with a pool of its own.
 BlockingPool& BlockingPool::process() {
-  static BlockingPool* const pool = [] {
-    auto* made = new BlockingPool;  // B4
+  static BlockingPool* pool = nullptr;
+  static const bool made = [] {
+    pool = new BlockingPool;  // B4
     core::when_none_runs(&none_runs);
-    return made;
+    if (!machine::in_each_fork([] {
+          auto* fresh = new BlockingPool;
+          fresh->limits_ = pool->limits_;
+          pool = fresh;
+        })) {
+      throw std::bad_alloc();
+    }
+    return true;
   }();
+  static_cast<void>(made);
   return *pool;
 }
 

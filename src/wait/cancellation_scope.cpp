@@ -17,6 +17,7 @@ struct CancellationScope::State {
   bool cancelled = false;
   core::ScopeMember* begun = nullptr;  // and not told to stop
   std::exception_ptr failure;
+  Pid owner;
 
   void add(core::ScopeMember& member) noexcept {
     member.next_ = begun;
@@ -44,6 +45,7 @@ CancellationScope::CancellationScope() : exceptions_(std::uncaught_exceptions())
     throw std::logic_error("bulkhead: CancellationScope: only actors have children");
   }
   new (state_) State;
+  state().owner = core::pid_of(*core->running);
 }
 
 // A stop that comes while it waits takes effect afterwards, at the owner's next wait.
@@ -132,7 +134,24 @@ void ScopeMember::failed() noexcept {
 
 }  // namespace core
 
+// A child has no reason to wait for its scope, and would wait for itself.
+void CancellationScope::refuse_a_child() const {
+  if (!in_actor()) return;
+  State& mine = state();
+  const Pid self = this_actor::pid();
+  if (self == mine.owner) return;
+  mine.lock.lock();
+  const core::ScopeMember* member = mine.begun;
+  while (member != nullptr && member->pid_ != self) member = member->next_;
+  mine.lock.unlock();
+  if (member == nullptr) return;
+  throw std::logic_error(
+      "bulkhead: CancellationScope::wait was called by a child of the scope: it would wait for "
+      "itself");
+}
+
 bool CancellationScope::wait_for(Timeout timeout) {
+  refuse_a_child();
   State& mine = state();
   if (!mine.running.wait_for(timeout)) return false;
   mine.lock.lock();

@@ -3,7 +3,6 @@
 #include <new>
 #include <stdexcept>
 
-#include "base/check.hpp"
 #include "wait/group_state.hpp"
 #include "wait/waiting.hpp"
 
@@ -25,7 +24,7 @@ ConditionVariable::ConditionVariable() noexcept { new (state_) State(1); }
 
 ConditionVariable::~ConditionVariable() {
   State& state = state_of(state_);
-  BULKHEAD_CHECK(!state.somebody_waits(), "a condition variable ends when nobody waits");
+  if (state.somebody_waits()) wait::fail_in_use("ConditionVariable", "somebody waits for it");
   state.~State();
 }
 

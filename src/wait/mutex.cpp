@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/check.hpp"
 #include "core/core.hpp"
 #include "core/slab.hpp"
 #include "wait/mutex_state.hpp"
@@ -59,7 +58,9 @@ Mutex::Mutex() noexcept { new (state_) State; }
 
 Mutex::~Mutex() {
   State& state = state_of(state_);
-  BULKHEAD_CHECK(state.holder() == 0, "a mutex ends when nobody holds it");
+  if (const wait::Holder holder = state.holder(); holder != 0) {
+    wait::fail_in_use("Mutex", name_of(holder) + " holds it");
+  }
   state.settle();
   state.~State();
 }

@@ -40,8 +40,10 @@ Semaphore::Semaphore(std::size_t permits, std::size_t most) {
 }
 
 Semaphore::~Semaphore() {
-  static_cast<void>(state_of(state_).permits());  // who released last may still be at the lock
-  state_of(state_).~State();
+  State& state = state_of(state_);
+  // (Under its lock, at which who released last may still be.)
+  if (state.somebody_waits()) wait::fail_in_use("Semaphore", "somebody waits for it");
+  state.~State();
 }
 
 bool Semaphore::acquire_for(Timeout timeout, std::size_t count) {

@@ -70,6 +70,13 @@ class SemaphoreState {
     return permits;
   }
 
+  [[nodiscard]] bool somebody_waits() noexcept {
+    lock_.lock();
+    const bool waits = !line_.empty();
+    lock_.unlock();
+    return waits;
+  }
+
   [[nodiscard]] std::uint64_t most() const noexcept { return most_; }
 
  protected:  // for what breaks it, in its model

@@ -4,7 +4,6 @@
 #include <stdexcept>
 #include <string>
 
-#include "base/check.hpp"
 #include "wait/group_state.hpp"
 #include "wait/waiting.hpp"
 
@@ -35,7 +34,7 @@ WaitGroup::WaitGroup(std::size_t count) {
 
 WaitGroup::~WaitGroup() {
   State& state = state_of(state_);
-  BULKHEAD_CHECK(!state.somebody_waits(), "a wait group ends when nobody waits");
+  if (state.somebody_waits()) wait::fail_in_use("WaitGroup", "somebody waits for it");
   state.~State();
 }
 

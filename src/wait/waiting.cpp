@@ -1,5 +1,7 @@
 #include "wait/waiting.hpp"
 
+#include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 
 #include "core/core.hpp"
@@ -18,6 +20,14 @@ Slot* running() noexcept {
 }
 
 }  // namespace
+
+void fail_in_use(const char* what, const std::string& use) noexcept {
+  std::fprintf(stderr,
+               "bulkhead: a %s was destroyed while %s. Declare it before the Runtime, or shut the "
+               "runtime down before it goes out of scope.\n",
+               what, use.c_str());
+  std::abort();
+}
 
 void refuse_to_wait() {
   throw std::logic_error(

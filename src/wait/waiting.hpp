@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
 
 #include "bulkhead/duration.hpp"
 #include "bulkhead/wait.hpp"
@@ -58,6 +59,9 @@ class Shield {
  private:
   bool engaged_ = false;
 };
+
+/// Ends the process: a lock has been destroyed in use. `what` and `use` say which, and how.
+[[noreturn]] void fail_in_use(const char* what, const std::string& use) noexcept;
 
 /// Throws std::logic_error: in a hook nothing waits.
 [[noreturn]] void refuse_to_wait();

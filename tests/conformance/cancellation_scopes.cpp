@@ -222,6 +222,21 @@ TEST_P(CancellationScopes, a_cancelled_child_that_waits_for_a_lock_leaves_the_li
   EXPECT_TRUE(mutex.try_lock());
 }
 
+TEST_P(CancellationScopes, a_child_does_not_wait_for_its_own_scope) {
+  in_actor([&] {
+    CancellationScope scope;
+    std::atomic<int> refused{0};
+    for (std::size_t i = 0; i < 3; ++i) {
+      scope.spawn_with(on_core(i), [&] {
+        EXPECT_THROW(scope.wait(), std::logic_error);
+        ++refused;
+      });
+    }
+    scope.wait();
+    EXPECT_EQ(refused, 3);
+  });
+}
+
 TEST_P(CancellationScopes, threads_outside_have_none) {
   EXPECT_THROW(CancellationScope(), std::logic_error);
 }

@@ -198,4 +198,12 @@ TEST_P(Faults, reports_can_be_switched_off) {
   EXPECT_EQ(off.errors.find(" in actor <"), std::string::npos) << off.errors;
 }
 
+TEST(FaultReports, are_refused_when_malformed) {
+  for (const char* const text : {"no", "2", "-1", " 0"}) {
+    setenv("BULKHEAD_FAULT_REPORTS", text, 1);
+    EXPECT_THROW(bulkhead::Runtime(), bulkhead::ConfigError) << text;
+  }
+  unsetenv("BULKHEAD_FAULT_REPORTS");
+}
+
 }  // namespace

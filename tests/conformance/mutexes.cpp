@@ -351,8 +351,28 @@ TEST(MutexesEnd, one_that_is_held_aborts) {
     guard.emplace(mutex.lock());
   });
   EXPECT_EQ(ended.signal, 6);
-  EXPECT_NE(ended.errors.find("a mutex ends when nobody holds it"), std::string::npos)
+  EXPECT_NE(ended.errors.find("a Mutex was destroyed while a thread outside holds it"),
+            std::string::npos)
       << ended.errors;
+}
+
+TEST(MutexesEnd, who_holds_it_is_named) {
+  const auto ended = support::run_in_child([] {
+    bulkhead::Runtime runtime;
+    runtime.start();
+    std::atomic<bool> held{false};
+    Mutex mutex;  // ends before the runtime
+    runtime.spawn([&] {
+      const auto guard = mutex.lock();
+      held = true;
+      this_actor::sleep_for(1h);
+    });
+    EXPECT_TRUE(eventually([&] { return held.load(); }));
+  });
+  EXPECT_EQ(ended.signal, 6);
+  EXPECT_NE(ended.errors.find("a Mutex was destroyed while actor <"), std::string::npos)
+      << ended.errors;
+  EXPECT_NE(ended.errors.find("Declare it before the Runtime"), std::string::npos);
 }
 
 }  // namespace

@@ -219,4 +219,25 @@ TEST_P(WaitGroups, bad_counts_are_refused_and_change_nothing) {
   EXPECT_THROW(WaitGroup(WaitGroup::kMost + 1), std::overflow_error);
 }
 
+TEST(SemaphoresEnd, one_that_is_waited_for_aborts) {
+  const auto ended = support::run_in_child([] {
+    bulkhead::Runtime runtime;
+    runtime.start();
+    std::atomic<bool> waits{false};
+    {
+      bulkhead::Semaphore semaphore(0);
+      runtime.spawn([&] {
+        waits = true;
+        semaphore.acquire();
+      });
+      EXPECT_TRUE(support::eventually([&] { return waits.load(); }));
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  EXPECT_EQ(ended.signal, 6);
+  EXPECT_NE(ended.errors.find("a Semaphore was destroyed while somebody waits for it"),
+            std::string::npos)
+      << ended.errors;
+}
+
 }  // namespace

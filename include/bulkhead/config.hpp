@@ -64,8 +64,8 @@ struct Config {
   /// send, and spawn by Runtime::spawn; the free spawn throws SpawnError. Nothing waits there: a
   /// sleep and a yield return at once; an ask, and what would have to wait at a channel or on the
   /// network, fail with kStopped; a lock that is not free, and other waits, throw std::logic_error.
-  /// Without it, failures are told on stderr, at most one a second; not those of actors that
-  /// somebody joins.
+  /// Without it, failures are told on stderr, at most one a second; but for those of actors that
+  /// were made to be joined.
   std::function<void(const Death&)> on_death = {};
   /// Called for each message that is dropped, on the thread that drops it, after it was counted;
   /// but not for those that a hook drops. The same holds for it.

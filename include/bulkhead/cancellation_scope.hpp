@@ -69,7 +69,8 @@ class ScopeChild {
 /// is also so when the owner is stopped, or the runtime shuts down.
 ///
 /// When a child fails, the others are cancelled. When the owner leaves the scope by an exception,
-/// or is stopped, all are.
+/// or is stopped, all are. A failure is told as that of any actor: to Config::on_death, or on
+/// stderr.
 class CancellationScope {
  public:
   /// Throws std::logic_error outside actors.

@@ -37,7 +37,7 @@ enum class ChannelError : std::uint8_t {
   kTimedOut,  ///< time was up before
   kEmpty,     ///< try_recv: nothing is there now
   kFull,      ///< try_send: no room now; in a rendezvous, nobody waits to receive
-  kStopped,   ///< the caller is the destructor of an actor that is to end, where nothing can wait
+  kStopped,   ///< nothing can wait here: in a hook, or a destructor of an actor that is to end
 };
 
 [[nodiscard]] std::string_view to_string(ChannelError error) noexcept;

@@ -61,8 +61,11 @@ struct Config {
   std::optional<std::chrono::nanoseconds> message_slice = {};
 
   /// Called on the core of an actor that has ended, after its state is gone. Must not throw. It may
-  /// send, and spawn by Runtime::spawn; what blocks throws std::logic_error there, and so does the
-  /// free spawn. Without it, failures are told on stderr, at most one a second.
+  /// send, and spawn by Runtime::spawn; the free spawn throws SpawnError. Nothing waits there: a
+  /// sleep and a yield return at once; an ask, and what would have to wait at a channel or on the
+  /// network, fail with kStopped; a lock that is not free, and other waits, throw std::logic_error.
+  /// Without it, failures are told on stderr, at most one a second; but for those of actors that
+  /// were made to be joined.
   std::function<void(const Death&)> on_death = {};
   /// Called for each message that is dropped, on the thread that drops it, after it was counted;
   /// but not for those that a hook drops. The same holds for it.

@@ -48,7 +48,9 @@ struct JoinedBody {
 }  // namespace core
 
 /// What became of an actor that was joined: what its body returned, or an Exit that is not normal:
-/// a panic, with the exception, or that it was stopped, or shut down.
+/// a panic, with the exception, or that it was stopped, or shut down. Ask whether there is a value
+/// before value(): where there is none, that throws std::bad_expected_access, whose text says
+/// nothing of the Exit. error() is the Exit.
 template <class R>
 using Outcome = std::expected<R, Exit>;
 

@@ -27,8 +27,9 @@ struct LockTimeout : std::runtime_error {
 /// runtime. Who waits for it blocks no core. First come, first served. It can only be held by a
 /// guard, so it is let go when its holder ends, however that happens.
 ///
-/// Locking it twice, by the same holder, throws std::logic_error. Where an actor that is to be
-/// stopped waits for it, it is unwound; in destructors it waits.
+/// Locking it twice, by the same holder, throws std::logic_error, also by try_lock. Where an actor
+/// that is to be stopped waits for it, it is unwound; in destructors it waits. std::lock_guard and
+/// its kin do not go with it: lock() returns a guard.
 class Mutex {
  public:
   class Guard;
@@ -42,7 +43,7 @@ class Mutex {
   /// Throws LockTimeout when it could not be had in time.
   [[nodiscard]] Guard lock();
   [[nodiscard]] Guard lock_for(Timeout timeout);
-  /// None when somebody holds it.
+  /// None when somebody else holds it.
   [[nodiscard]] std::optional<Guard> try_lock();
   /// None when it could not be had in time.
   [[nodiscard]] std::optional<Guard> try_lock_for(Timeout timeout);
@@ -58,8 +59,9 @@ class Mutex {
   alignas(8) std::byte state_[32];
 };
 
-/// The right to what a mutex protects. Lets go of the mutex when it ends. Belongs to the actor that
-/// locked: it cannot be sent.
+/// The right to what a mutex protects. Lets go of the mutex when it ends. Belongs to the actor or
+/// thread that locked: it cannot be sent, and must not be moved to another one by other means. The
+/// mutex would still count as held by the first.
 class [[nodiscard]] Mutex::Guard {
  public:
   Guard(Guard&& other) noexcept : mutex_(other.mutex_), holder_(other.holder_) {

@@ -3,7 +3,7 @@
 ///     const std::size_t chosen = bulkhead::select(
 ///         on_receive(jobs, [&](auto job) { if (job) run(*job); }),
 ///         on_send(results, result, [&](auto sent) { if (sent) result = next(); }),
-///         after(1s, [] { report_idle(); }));
+///         bulkhead::after(1s, [] { report_idle(); }));
 ///
 /// Exactly one arm is chosen, and its function is run in the caller, when nothing of the others is
 /// left anywhere. Of those that are ready at the same time the one declared first is chosen.
@@ -236,7 +236,8 @@ template <class T, class F>
   return core::SendArmOf<T, F>(ChannelAccess::core_of(sender), value, std::move(function));
 }
 
-/// Ready when so much time has passed since the select began.
+/// Ready when so much time has passed since the select began. To be called as bulkhead::after: its
+/// arguments do not lead the compiler here, as those of on_receive do. So it is with on_stop.
 template <class F>
 [[nodiscard]] auto after(Timeout time, F function) {
   static_assert(std::invocable<F&>, "bulkhead: the function of after takes no argument");

@@ -142,7 +142,7 @@ void Core::requeue(Slot& slot) {
   batch_ = quick ? std::min(batch_ * 2, kMostBatch) : kLeastBatch;
   if (quick && moves_to_sender(slot)) return;
   slot.turn = Turn::kReady;
-  ready.push_fair(&slot);
+  queue_fair(slot);
 }
 
 // What is counted here is counted by finish instead, when the actor is to end.
@@ -195,12 +195,12 @@ void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   counted.armed = true;
   slot.timeout.kind = TimerKind::kReceiveTimeout;
   slot.set(Slot::kTimeoutArmed);
-  core->timers.start(slot.timeout, delay);
+  core->start_timer(slot, slot.timeout, delay);
 }
 
 void Core::disarm_timeout(Slot& slot) noexcept {
   slot.clear(Slot::kTimeoutArmed);
-  if (slot.timeout.linked()) timers.cancel(slot.timeout);
+  cancel_timer(slot, slot.timeout);
   counts.timeouts_ended.raise();
 }
 
@@ -304,7 +304,7 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
     timer.kind = TimerKind::kWait;
     timer.slot = &slot;
     timer.epoch = epoch;
-    core->timers.start(timer, timeout);
+    core->start_timer(slot, timer, timeout);
     slot.wait_timer = &timer;
   }
   BULKHEAD_CHECK(core->spare_ != nullptr, "nothing waits between begin_wait and park");
@@ -323,7 +323,7 @@ void Core::yield() {
     return;
   }
   slot.turn = Turn::kReady;  // first: nothing here may make it give way
-  core->ready.push_fair(&slot);
+  core->queue_fair(slot);
   core->block(slot, std::exchange(core->spare_, nullptr));
 }
 
@@ -405,10 +405,6 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   if (joint.use_count() == 1) joint.reset();  // nobody joins it: what it returned goes now
   core = come_inside();
   if (joint != nullptr) joint->exit = exit;
-  Core* core = current();
-  core->leave();
-  kind.destroy(slot.state);
-  core = come_inside();
   core->release_block(slot.state, slot.state_pool, slot.state_class);
   slot.state = nullptr;
   while (slot.oldest != nullptr) {

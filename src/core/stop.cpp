@@ -41,7 +41,8 @@ void Core::end_all_actors() {
   sync::Guard guard(mine.slots_lock());
   for (const std::uint32_t slot_index : mine.owned_slots()) {
     Slot& slot = Slab::at(slot_index);
-    if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
+    const bool roams = take_roamer_to_end(slot);
+    if (!roams && slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
     if (slot.has(Slot::kMoving)) continue;
     if (named < kMostNamed &&
         (slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway)) {
@@ -49,6 +50,7 @@ void Core::end_all_actors() {
       say_who_is_left(slot);
     }
     unwind(slot);
+    if (roams) give_roamer_back();
   }
 }
 

@@ -1,6 +1,6 @@
 // Timer: something that is due at a time, a link in its core's TimerWheel. Lives where its user
 // puts it: in the frame of a blocked handler, in a slot, in a record. Touched by the owning core
-// only.
+// only; those of actors that roam, under the lock of their commons (commons.hpp).
 #pragma once
 
 #include <cstdint>
@@ -32,5 +32,13 @@ struct Timer {
 };
 
 static_assert(sizeof(Timer) == 32);
+
+struct Slot;
+
+/// The wait of a parked actor, in its frame.
+struct WaitTimer : Timer {
+  Slot* slot = nullptr;
+  std::uint64_t epoch = 0;
+};
 
 }  // namespace bulkhead::core

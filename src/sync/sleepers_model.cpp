@@ -1,0 +1,187 @@
+// The sleepers of sleepers.hpp, as cores that share a queue, under every interleaving, with weak
+// memory.
+//
+//   work_for_two   Z1 to Z3, and Q4 of run_queue.hpp: two bring a node each to two cores, which
+//       sleep when they find nothing. Each node is taken once; and no core sleeps while a node is
+//       there that the other does not take because it is stuck: who has taken the first node waits
+//       in its handler for the second one's.
+//
+// Broken copies follow.
+#include "sync/sleepers.hpp"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "sync/modelled.hpp"
+#include "sync/run_queue.hpp"
+
+namespace bulkhead::sync {
+namespace {
+
+enum class Flaw {
+  kNone,
+  kLooksFirst,        // and then announces, and sleeps
+  kWeakFence,         // of bringer and sleeper
+  kWakesNobody,
+  kPicksTheSame,      // two bringers wake one core
+  kCountsWhatIsThere  // a node that is being pushed is taken for not there
+};
+
+struct Node {
+  WatchedLink<Node> next;
+};
+
+template <Flaw flaw>
+struct Weak : ModelSync {
+  static void fence(std::memory_order order) {
+    ModelSync::fence(flaw == Flaw::kWeakFence ? kAcqRel : order);
+  }
+};
+
+using List = MutexQueue<ModelSync, Node, &Node::next, 0>;
+
+// A ring of two cells; with kCountsWhatIsThere, what others have not pushed to its end does not
+// count.
+class Ring : public RingQueue<ModelSync, Node, &Node::next, 0> {
+ public:
+  Ring() : RingQueue(1, 2) {}
+};
+
+// What is first here may be half pushed; a list whose push takes two steps, and whose pop takes
+// what was pushed to its end, in order: the ring at its smallest.
+class HalfSeen {
+ public:
+  void push(Node* node, std::size_t /*place*/) {
+    const unsigned drawn = pushes_.fetch_add(1, kRelaxed);
+    nodes_[drawn].store(node, kRelease);
+  }
+  Node* pop(std::size_t /*place*/) {
+    unsigned drawn = pops_.load(kRelaxed);
+    for (;;) {
+      if (drawn == 2) return nullptr;
+      Node* node = nodes_[drawn].load(kAcquire);
+      if (node == nullptr) return nullptr;
+      if (pops_.compare_exchange_weak(drawn, drawn + 1, kRelaxed, kRelaxed)) return node;
+    }
+  }
+  bool empty() {
+    const unsigned drawn = pops_.load(kRelaxed);
+    return drawn == 2 || nodes_[drawn].load(kRelaxed) == nullptr;
+  }
+
+ private:
+  ModelSync::atomic<unsigned> pushes_{0};
+  ModelSync::atomic<unsigned> pops_{0};
+  ModelSync::atomic<Node*> nodes_[2];
+};
+
+constexpr unsigned kCores = 2;
+constexpr unsigned kNodes = 2;
+
+template <class Queue, Flaw flaw>
+struct State {
+  Queue queue;
+  Sleepers<Weak<flaw>, kCores> sleepers;
+  ModelEvent events[kCores];
+  Node nodes[kNodes];
+  ModelSync::atomic<std::uint32_t> taken{0};
+
+  explicit State(model::Run& run) {
+    run.name("queue", queue);
+    run.name("sleepers", sleepers);
+    run.name("events", events);
+    run.name("nodes", nodes);
+    run.name("taken", taken);
+  }
+
+  void bring(unsigned which) {
+    queue.push(&nodes[which], which);
+    if constexpr (flaw == Flaw::kWakesNobody) return;
+    if constexpr (flaw == Flaw::kPicksTheSame) {
+      ModelSync::fence(kSeqCst);
+      events[0].wake();
+      return;
+    }
+    const std::size_t who = sleepers.pick();
+    if (who != sleepers.kNobody) events[who].wake();
+  }
+
+  void sleep(unsigned core) {
+    if constexpr (flaw == Flaw::kLooksFirst) {
+      if (!queue.empty()) return;
+      sleepers.announce(core);
+    } else {
+      sleepers.announce(core);
+      if (!queue.empty() || taken.load(kRelaxed) == kNodes) {
+        sleepers.wake_up(core);
+        return;
+      }
+    }
+    events[core].wait();
+    sleepers.wake_up(core);
+  }
+
+  void handle() {
+    const std::uint32_t before = taken.fetch_add(1, kSeqCst);
+    model::check(before < kNodes, "each node is taken once");
+    if (before + 1 == kNodes) {
+      ModelSync::futex_wake(taken, 1);
+      for (ModelEvent& event : events) event.wake();  // the end
+      return;
+    }
+    while (taken.load(kSeqCst) < kNodes) ModelSync::futex_wait(taken, before + 1);
+  }
+
+  void run_core(unsigned core) {
+    while (taken.load(kRelaxed) < kNodes) {
+      Node* node = queue.pop(core);
+      if (node != nullptr) {
+        handle();
+      } else {
+        sleep(core);
+      }
+    }
+  }
+};
+
+template <class Queue, Flaw flaw>
+model::Result work_for_two(const model::Options& options) {
+  return model::explore(options, [](model::Run& run) {
+    auto s = std::make_shared<State<Queue, flaw>>(run);
+    run.thread("core 0", [s] { s->run_core(0); });
+    run.thread("core 1", [s] { s->run_core(1); });
+    run.thread("bringer 0", [s] { s->bring(0); });
+    run.thread("bringer 1", [s] { s->bring(1); });
+    run.finally([s] { model::check(s->taken.load() == kNodes, "each node is taken once"); });
+  });
+}
+
+model::Options bounded() {
+  model::Options options = within(2);
+  if (!deep()) options.stale_bound = 1;
+  return options;
+}
+
+void expect_ok(const model::Result& r) { EXPECT_TRUE(r.ok()) << r.report(); }
+
+void expect_found(const model::Result& r) { EXPECT_TRUE(r.found("lost wake-up")) << r.report(); }
+
+TEST(SleepersModel, nothing_waits_while_somebody_sleeps) {
+  expect_ok(work_for_two<List, Flaw::kNone>(bounded()));
+  expect_ok(work_for_two<Ring, Flaw::kNone>(bounded()));
+}
+
+TEST(SleepersModel, a_lost_wake_up_is_found) {
+  expect_found(work_for_two<List, Flaw::kLooksFirst>(bounded()));
+  expect_found(work_for_two<List, Flaw::kWeakFence>(bounded()));
+  expect_found(work_for_two<List, Flaw::kWakesNobody>(bounded()));
+}
+
+TEST(SleepersModel, work_that_waits_for_a_stuck_core_is_found) {
+  expect_found(work_for_two<List, Flaw::kPicksTheSame>(bounded()));
+  expect_found(work_for_two<HalfSeen, Flaw::kCountsWhatIsThere>(bounded()));
+}
+
+}  // namespace
+}  // namespace bulkhead::sync

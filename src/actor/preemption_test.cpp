@@ -54,6 +54,7 @@ std::string trace() {
 void on_tick(bool /*may_throw*/) {
   memory::ticks.left = INT64_MAX;  // not while we look
   ++seen.ticks;
+  const core::Inside inside;
   if (core::Core::current()->may_give_way()) {
     ++seen.allowed;
     std::vector<void*> frames(64);
@@ -63,8 +64,8 @@ void on_tick(bool /*may_throw*/) {
   memory::ticks.left = 1;
 }
 
-void look_at_each_allocation() { memory::ticks = {1, &on_tick}; }
-void look_no_more() { memory::ticks = {INT64_MAX, &on_tick}; }
+void look_at_each_allocation() { memory::ticks = {1, 1, &on_tick}; }
+void look_no_more() { memory::ticks = {INT64_MAX, INT64_MAX, &on_tick}; }
 
 // The parts of a trace's lines: "  0: function at file:line".
 bool is_of_the_runtime(std::string_view line) {

@@ -215,10 +215,27 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
   return fresh;
 }
 
-// Leaves the stack of the running actor, until it is resumed.
-void Core::block(Slot& slot, machine::Stack* fresh) {
+// Leaves the stack of the running actor, until it is resumed. If one that is blocked is next, the
+// core goes on there at once; else with its loop, on the stack that was reserved. So it does when
+// it has one in hand that roams, which the loop lets go.
+void Core::block(Slot& slot) {
   machine::Stack* me = stack;
   slot.stack = me;
+  if (Slot* next = ready.peek(); next != nullptr && next->stack != nullptr &&
+                                 activations_left_ > 0 && roamer_ == nullptr) {
+    static_cast<void>(ready.next());
+    activations_left_ = activations_left_ - 1;
+    running = next;
+    next->turn = Turn::kRunning;
+    machine::Stack* left = std::exchange(next->stack, nullptr);
+    if (next == &slot) return;  // it has given way to nobody
+    left->core = this;
+    left->seat = seat;
+    stack = left;
+    machine::change(me, left, exceptions);
+    return;
+  }
+  machine::Stack* fresh = std::exchange(spare_, nullptr);
   fresh->seat = seat;  // it may have been reserved when the core ran in another thread
   stack = fresh;
   running = nullptr;
@@ -309,7 +326,7 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
   }
   BULKHEAD_CHECK(core->spare_ != nullptr, "nothing waits between begin_wait and park");
   slot.turn = slot.has(Slot::kReceiving) ? Turn::kIdle : Turn::kParked;
-  core->block(slot, std::exchange(core->spare_, nullptr));
+  core->block(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]]
     check_unwind();
 }
@@ -324,7 +341,7 @@ void Core::yield() {
   }
   slot.turn = Turn::kReady;  // first: nothing here may make it give way
   core->queue_fair(slot);
-  core->block(slot, std::exchange(core->spare_, nullptr));
+  core->block(slot);
 }
 
 void Core::check_unwind() {

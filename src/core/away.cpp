@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/critical.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
@@ -49,6 +50,7 @@ void Core::part_from(Worker& old) {
   Worker* worker = tl_seat.worker;
   if (worker == nullptr) return nullptr;
   if (Core* core = worker->crew.look_again(*worker); core != nullptr) return core;
+  BULKHEAD_ASSERT(base::critical == nullptr, "no call into the runtime is made under a lock");
   Core::come_home(*worker);
   return Core::current();
 }

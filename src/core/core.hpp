@@ -292,7 +292,7 @@ class alignas(64) Core {
   static void finish(Slot& slot, Exit exit, Settled settled);
   [[nodiscard]] static Exit read_out(std::exception_ptr failure) noexcept;
   static Core* back_inside(machine::Stack* me) noexcept;
-  void block(Slot& slot, machine::Stack* fresh);
+  void block(Slot& slot);
   void reserve_spare();
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);
@@ -303,8 +303,6 @@ class alignas(64) Core {
   void end_turn_early() noexcept;
   void set_up_preemption() noexcept;
   void start_preemption() const noexcept;
-  void count_allocations_anew() const noexcept;
-  void count_reductions_anew() const noexcept;
   static void stop_preemption() noexcept;
   [[nodiscard]] machine::Nanoseconds in_slice(machine::Nanoseconds now) noexcept;
   [[nodiscard]] bool others_wait(machine::Nanoseconds now) const noexcept;
@@ -380,8 +378,8 @@ class alignas(64) Core {
   machine::Nanoseconds message_slice_ = 0;  // 0: off
   Slot* in_row_ = nullptr;                  // whose messages are handled one after the other
   machine::Nanoseconds in_row_since_ = 0;
-  std::int64_t allocations_ = 0;  // from one look to the next; 0: off
-  std::int64_t reductions_ = 0;   // likewise
+  std::int64_t allocations_ = INT64_MAX;  // from one look to the next
+  std::int64_t reductions_ = INT64_MAX;   // likewise
 };
 
 extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];

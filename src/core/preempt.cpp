@@ -39,7 +39,11 @@ constexpr machine::Nanoseconds kPollEvery = 50'000;
 constexpr std::uint32_t kMostChecks = 1024;
 
 // What is left of an actor's reductions. On threads that run no core it never comes to its end.
-constinit thread_local std::int64_t reductions_left [[gnu::tls_model("initial-exec")]] = INT64_MAX;
+struct Reductions {
+  std::int64_t left = INT64_MAX;
+  std::int64_t every = INT64_MAX;
+};
+constinit thread_local Reductions reductions [[gnu::tls_model("initial-exec")]];
 
 // errno belongs to the thread, and an actor may go on on another one. Out of line, since its
 // address is taken to be constant within a function.
@@ -93,7 +97,9 @@ void Core::end_turn_early() noexcept {
   activations_left_ = 0;
 }
 
+// (A look in the middle of something must not bring an actor home either that is away.)
 void Core::look(Unwinds unwinds) {
+  if (base::critical != nullptr) return;
   const Inside inside;
   Core* core = current();  // not used after yield
   if (core == nullptr || !core->may_give_way()) return;
@@ -142,25 +148,14 @@ void Core::check() {
 
 // --- ticks and hooks ---------------------------------------------------------------------------
 
-// Who was away is home now, on another thread.
 void Core::allocation_is_due(bool may_throw) {
-  const Inside inside;
-  current()->count_allocations_anew();
+  memory::ticks.left = memory::ticks.every;
   look(may_throw ? Unwinds::kYes : Unwinds::kNo);
 }
 
 void Core::reductions_are_due() {
-  const Inside inside;
-  current()->count_reductions_anew();
+  reductions.left = reductions.every;
   look(Unwinds::kNo);
-}
-
-[[gnu::noinline]] void Core::count_allocations_anew() const noexcept {
-  memory::ticks.left = allocations_;
-}
-
-[[gnu::noinline]] void Core::count_reductions_anew() const noexcept {
-  reductions_left = reductions_;
 }
 
 // As the configuration has it. The owner, or before its first thread runs it.
@@ -171,20 +166,23 @@ void Core::set_up_preemption() noexcept {
   message_slice_ = config.message_slice.value_or(std::chrono::nanoseconds(0)).count();
   batch_ = message_slice_ != 0 ? 1 : kLeastBatch;
   in_row_ = nullptr;
-  allocations_ = static_cast<std::int64_t>(config.preempt_allocations);
-  reductions_ = static_cast<std::int64_t>(config.preempt_reductions);
+  const auto every = [](std::size_t count) {
+    return count != 0 ? static_cast<std::int64_t>(count) : INT64_MAX;
+  };
+  allocations_ = every(config.preempt_allocations);
+  reductions_ = every(config.preempt_reductions);
 }
 
 // Of the calling thread, while it runs this core; a tick or a hook that is due then finds the core
 // there, or an actor that the core has left behind.
 void Core::start_preemption() const noexcept {
-  memory::ticks = {allocations_ != 0 ? allocations_ : INT64_MAX, &Core::allocation_is_due};
-  reductions_left = reductions_ != 0 ? reductions_ : INT64_MAX;
+  memory::ticks = {allocations_, allocations_, &Core::allocation_is_due};
+  reductions = {reductions_, reductions_};
 }
 
 void Core::stop_preemption() noexcept {
   memory::ticks = {};
-  reductions_left = INT64_MAX;
+  reductions = {};
 }
 
 // --- between messages --------------------------------------------------------------------------
@@ -219,6 +217,6 @@ void Core::requeue_by_time(Slot& slot) {
 // What code that is compiled with -fsanitize-coverage=trace-pc calls in each of its basic blocks.
 // It is taken to throw nothing, so it does not unwind. Weak: who brings another one keeps it.
 extern "C" [[gnu::weak]] void __sanitizer_cov_trace_pc() {
-  if (--bulkhead::core::reductions_left == 0) [[unlikely]]
+  if (--bulkhead::core::reductions.left == 0) [[unlikely]]
     bulkhead::core::reductions_used_up();
 }

@@ -44,6 +44,8 @@ class SlotRing {
     return true;
   }
   /// Not empty.
+  [[nodiscard]] Slot* front() const noexcept { return ring_[first_ & (capacity_ - 1)]; }
+  [[nodiscard]] Slot* back() const noexcept { return ring_[(end_ - 1) & (capacity_ - 1)]; }
   [[nodiscard]] Slot* pop_front() noexcept { return ring_[first_++ & (capacity_ - 1)]; }
   [[nodiscard]] Slot* pop_back() noexcept { return ring_[--end_ & (capacity_ - 1)]; }
 
@@ -104,7 +106,14 @@ class ReadyQueue {
     return fair_.empty() ? unchain() : fair_.pop_front();
   }
 
-  /// The same, for the turn that patience demands.
+  /// The one that next() would give, which stays; null when there is none, or it is a chained one.
+  [[nodiscard]] Slot* peek() const noexcept {
+    if (newest_ != nullptr) return newest_;
+    if (!hot_.empty()) return hot_.back();
+    return fair_.empty() ? nullptr : fair_.front();
+  }
+
+  /// The same as next(), for the turn that patience demands.
   [[nodiscard]] Slot* next_fairly() noexcept {
     if (chained_ != 0) [[unlikely]]
       return unchain();

@@ -86,7 +86,11 @@ TEST(ReadyQueue, serves_the_hot_newest_first_and_then_the_others_oldest_first) {
   }
   EXPECT_EQ(queue.size(), 6u);
   std::vector<Slot*> served;
-  while (Slot* next = queue.next()) served.push_back(next);
+  while (Slot* next = queue.peek()) {
+    ASSERT_EQ(queue.next(), next) << "and no other than the one that was seen before";
+    served.push_back(next);
+  }
+  EXPECT_EQ(queue.next(), nullptr);
   EXPECT_EQ(served,
             (std::vector<Slot*>{slot(23), slot(22), slot(21), slot(11), slot(12), slot(13)}));
   EXPECT_TRUE(queue.empty());

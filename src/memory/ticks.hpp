@@ -8,6 +8,7 @@ namespace bulkhead::memory {
 
 struct Ticks {
   std::int64_t left = INT64_MAX;
+  std::int64_t every = INT64_MAX;
   /// Called when none is left; sets them anew. May switch stacks and go on on another thread, and
   /// throws only when `may_throw`.
   void (*due)(bool may_throw) = nullptr;

@@ -329,13 +329,13 @@ class alignas(64) Core {
   void take_on(Slot& slot);
   void let_go();
   void look_at_timeout(Slot& slot) noexcept;
-  [[nodiscard]] bool take_roamer_to_end(Slot& slot) noexcept;
-  void give_roamer_back() noexcept;
+  bool end_roamer(Slot& slot);
   void start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept;
   void cancel_in_commons(Timer& timer) noexcept;
 
   // stop.cpp
   void end_all_actors();
+  void name_and_unwind(Slot& slot);
   bool sweep_arrivals();
   void sweep_memory() noexcept;
 
@@ -360,6 +360,8 @@ class alignas(64) Core {
   std::uint64_t handled_before_ = 0;
   Slot* roamer_ = nullptr;      // the roaming actor in hand: its right is this core's
   bool goes_on_ = false;        // and it has its turn again
+  bool fair_next_ = false;      // the next of its own is chosen fairly
+  int named_ = 0;               // of those that a stop has ended
   std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
@@ -464,7 +466,6 @@ class InTheMiddle {
 
 /// Gives a signal's memory back. Any thread.
 void release_anywhere(Signal* signal) noexcept;
-
 /// Takes a request to stop off the running actor: true when there was one, and its runtime goes on.
 [[nodiscard]] bool take_stop_request() noexcept;
 /// From now on a request to stop wakes the running actor, but does not unwind it. False when there
@@ -480,7 +481,6 @@ void hear_no_stop_requests() noexcept;
 
 /// The cores of the process, by index. Any thread; null when never used.
 [[nodiscard]] Core* core_at(std::uint16_t index) noexcept;
-
 /// Throws std::logic_error, which says why the running actor must not block here.
 [[noreturn]] void refuse_to_block();
 /// Puts a signal into the inbox of an actor of this domain, and tells its home. Its threads.
@@ -488,7 +488,6 @@ void push_home(Slot& slot, Signal& signal) noexcept;
 
 /// For who has got the right of notification: tells the home. Any thread that may touch it (D2).
 void notify(Slot& slot) noexcept;
-
 /// Wakes a waiter whose epoch the caller has claimed. Any thread.
 void wake(Slot& slot) noexcept;
 

@@ -28,7 +28,10 @@ void Core::roam(machine::Stack* me) {
       }
     }
     if (slot == nullptr) {
-      if (core->activations_left_ == 0) core->turn_over();
+      if (core->activations_left_ == 0) {
+        core->turn_over();
+        core->fair_next_ = true;
+      }
       slot = core->next_of_both();
     }
     if (slot != nullptr) [[likely]] {
@@ -53,7 +56,7 @@ Slot* Core::next_of_both() {
 
 Slot* Core::take_local() noexcept {
   if (ready.empty()) return nullptr;
-  Slot* slot = activations_left_ % 4 == 0 ? ready.next() : ready.next_fairly();
+  Slot* slot = std::exchange(fair_next_, false) ? ready.next_fairly() : ready.next();
   if (slot != nullptr && slot->has(Slot::kRoams) && slot->inbox.claim_right()) roamer_ = slot;
   return slot;
 }
@@ -76,7 +79,11 @@ void Core::take_on(Slot& slot) {
   roamer_ = &slot;
   if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
   look_at_timeout(slot);
-  end_newcomer(slot);
+  if (!domain.load(std::memory_order_relaxed)->ending()) [[likely]]
+    return;
+  // Before anybody runs here who was woken by the end of another, all are marked to be ended.
+  if (!unwound_) end_all_actors();
+  name_and_unwind(slot);
 }
 
 // The roaming actor in hand has had its turn.
@@ -139,19 +146,20 @@ void Core::launch(Slot& slot) noexcept {
   commons->push(slot);
 }
 
-// M6: those that wait in the commons, at a stop, one by one. Their mail is left to who takes them
-// next, since taking it in may call hooks.
-bool Core::take_roamer_to_end(Slot& slot) noexcept {
+// M6: at a stop, one of those that wait in the commons. Its mail is left to who takes it next, since
+// taking it in may call hooks.
+bool Core::end_roamer(Slot& slot) {
   if (commons == nullptr || !commons->is_home_of(slot) || !slot.inbox.claim_right()) return false;
   if (!commons->is_home_of(slot)) {
     notify(slot);
     return false;
   }
-  roamer_ = &slot;
+  Slot* const in_hand = std::exchange(roamer_, &slot);
+  name_and_unwind(slot);
+  roamer_ = in_hand;
+  commons->push(slot);
   return true;
 }
-
-void Core::give_roamer_back() noexcept { commons->push(*std::exchange(roamer_, nullptr)); }
 
 void Core::start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept {
   const Commons::Timers theirs(*commons);

@@ -35,23 +35,28 @@ void say_who_is_left(const Slot& slot) {
 // cores share a million that are to end, would take longer than the ending.
 void Core::end_all_actors() {
   unwound_ = true;
-  int named = domain.load(std::memory_order_relaxed)->names_busy() ? 0 : kMostNamed;
+  named_ = domain.load(std::memory_order_relaxed)->names_busy() ? 0 : kMostNamed;
   // So that no vacant slot that had its home here is taken by another core while we look at it.
   Domain& mine = *domain.load(std::memory_order_relaxed);
   sync::Guard guard(mine.slots_lock());
   for (const std::uint32_t slot_index : mine.owned_slots()) {
     Slot& slot = Slab::at(slot_index);
-    const bool roams = take_roamer_to_end(slot);
-    if (!roams && slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
-    if (slot.has(Slot::kMoving)) continue;
-    if (named < kMostNamed &&
-        (slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway)) {
-      ++named;
-      say_who_is_left(slot);
-    }
-    unwind(slot);
-    if (roams) give_roamer_back();
+    if (end_roamer(slot)) continue;
+    if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
+    if (!slot.has(Slot::kMoving)) name_and_unwind(slot);
   }
+}
+
+void Core::name_and_unwind(Slot& slot) {
+  const bool busy =
+      slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway;
+  // One that roams may have been marked and named by another core.
+  const bool told = slot.has(Slot::kRoams) && slot.has(Slot::kUnwind);
+  if (busy && !told && named_ < kMostNamed) {
+    ++named_;
+    say_who_is_left(slot);
+  }
+  unwind(slot);
 }
 
 void Core::end_newcomer(Slot& slot) {

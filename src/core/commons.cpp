@@ -13,6 +13,10 @@ Commons::Commons(Domain& domain, Core& home, RunQueue kind, std::size_t cores)
 void Commons::push(Slot& slot) noexcept {
   const Core* core = tl_seat.at.mine();
   queue_->push(&slot, core != nullptr ? core->place : 0);
+  wake_one();
+}
+
+void Commons::wake_one() noexcept {
   const std::size_t sleeper = sleepers_.pick();
   if (sleeper != sleepers_.kNobody) [[unlikely]]
     domain_.core(sleeper).poller.wake();
@@ -31,9 +35,7 @@ bool Commons::settle(Slot& slot) noexcept {
 
 bool Commons::fall_asleep(const Core& core) noexcept {
   sleepers_.announce(core.place);
-  if (queue_->empty()) return true;
-  sleepers_.wake_up(core.place);
-  return false;
+  return queue_->empty();
 }
 
 // --- timers --------------------------------------------------------------------------------------

@@ -69,9 +69,12 @@ class Commons {
 
   // --- sleep -------------------------------------------------------------------------------------
 
-  /// False when there is work.
+  /// False when there is work: then it wakes up.
   [[nodiscard]] bool fall_asleep(const Core& core) noexcept;
-  void wake_up(const Core& core) noexcept { sleepers_.wake_up(core.place); }
+  /// True when the core was picked to be woken, and so must pass that on: sync/sleepers.hpp, Z3.
+  [[nodiscard]] bool wake_up(const Core& core) noexcept { return sleepers_.wake_up(core.place); }
+  /// Wakes a core that sleeps, if one does.
+  void wake_one() noexcept;
 
   // --- timers ------------------------------------------------------------------------------------
 

@@ -403,8 +403,8 @@ void Core::sleep() {
     if (timeout != 0) counts.slept.raise();
     poll(timeout);
     mine.core_wakes(*this);
-    if (commons != nullptr) commons->wake_up(*this);
   }
+  if (commons != nullptr) picked_ = commons->wake_up(*this);
   arrivals.wake_up();
   now_ = machine::now();  // sleep is no work
 }

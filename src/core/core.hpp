@@ -361,6 +361,7 @@ class alignas(64) Core {
   Slot* roamer_ = nullptr;      // the roaming actor in hand: its right is this core's
   bool goes_on_ = false;        // and it has its turn again
   bool fair_next_ = false;      // the next of its own is chosen fairly
+  bool picked_ = false;         // it was woken to take from the commons
   int named_ = 0;               // of those that a stop has ended
   std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;

@@ -33,6 +33,10 @@ void Core::roam(machine::Stack* me) {
         core->fair_next_ = true;
       }
       slot = core->next_of_both();
+      if (core->picked_ && slot != nullptr) {
+        core->picked_ = false;
+        if (core->commons->has_work()) core->commons->wake_one();
+      }
     }
     if (slot != nullptr) [[likely]] {
       core->activations_left_ = core->activations_left_ - 1;

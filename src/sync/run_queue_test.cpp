@@ -4,10 +4,12 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "support/seed.hpp"
@@ -190,8 +192,13 @@ TYPED_TEST(SharedRunQueue, loses_no_wake_up_when_those_who_pop_go_to_sleep) {
   std::vector<std::thread> threads;
   for (std::size_t place = 0; place < kPlaces; ++place) {
     threads.emplace_back([&, place] {
-      for (;;) {
+      const auto wake_one = [&] {
+        const std::size_t who = sleepers.pick();
+        if (who != sleepers.kNobody) parkers[who].unpark();
+      };
+      for (bool picked = false;;) {
         if (Node* node = this->queue->pop(place); node != nullptr) {
+          if (std::exchange(picked, false) && !this->queue->empty()) wake_one();
           ++node->times;
           if (popped.fetch_add(1) + 1 == nodes.size()) {
             for (auto& parker : parkers) parker.unpark();
@@ -201,7 +208,7 @@ TYPED_TEST(SharedRunQueue, loses_no_wake_up_when_those_who_pop_go_to_sleep) {
         if (popped.load() == nodes.size()) return;
         sleepers.announce(place);
         if (this->queue->empty() && popped.load() < nodes.size()) parkers[place].park();
-        sleepers.wake_up(place);
+        picked = sleepers.wake_up(place);
       }
     });
   }

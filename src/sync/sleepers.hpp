@@ -15,8 +15,9 @@
 //      that of two who do that at once, one sees the other: the sleeper what was brought, or the
 //      bringer the sleeper.
 //  Z2  Who has picked a sleeper wakes it, once; nobody else does so for what that one has brought.
-//  Z3  One is woken for each thing brought, as long as one sleeps. So nothing waits for who is busy
-//      while somebody sleeps.
+//  Z3  Who wakes up and was picked may have been awake already, by itself or for another thing that
+//      was brought. When it has something to do, it looks whether more is there before it begins,
+//      and if so, picks another one. So nothing waits for who is busy while somebody sleeps.
 // Checked by sleepers_model.cpp.
 #pragma once
 
@@ -39,9 +40,11 @@ class Sleepers {
     words_[who / 64].fetch_or(bit(who), std::memory_order_relaxed);
     Sync::fence(std::memory_order_seq_cst);  // [pair sleepers.fence]
   }
-  /// The sleeper: awake, whoever woke it.
-  void wake_up(std::size_t who) noexcept {
-    words_[who / 64].fetch_and(~bit(who), std::memory_order_relaxed);
+  /// The sleeper: awake, whoever woke it. True when it was picked: see Z3.
+  [[nodiscard]] bool wake_up(std::size_t who) noexcept {
+    // Acquire: who was picked sees what was brought [pair sleepers.pick].
+    const std::uint64_t before = words_[who / 64].fetch_and(~bit(who), std::memory_order_acquire);
+    return (before & bit(who)) == 0;
   }
 
   /// Who has brought something: the one to be woken, or kNobody.
@@ -51,8 +54,9 @@ class Sleepers {
       std::uint64_t word = words_[i].load(std::memory_order_relaxed);
       while (word != 0) [[unlikely]] {
         const std::size_t who = i * 64 + static_cast<std::size_t>(std::countr_zero(word));
-        if ((words_[i].fetch_and(~bit(who), std::memory_order_relaxed) & bit(who)) != 0) return who;
-        word &= ~bit(who);
+        // Release [pair sleepers.pick].
+        word = words_[i].fetch_and(~bit(who), std::memory_order_release);
+        if ((word & bit(who)) != 0) return who;
       }
     }
     return kNobody;

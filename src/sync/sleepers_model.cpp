@@ -4,7 +4,8 @@
 //   work_for_two   Z1 to Z3, and Q4 of run_queue.hpp: two bring a node each to two cores, which
 //       sleep when they find nothing. Each node is taken once; and no core sleeps while a node is
 //       there that the other does not take because it is stuck: who has taken the first node waits
-//       in its handler for the second one's.
+//       in its handler for the second one's. In place of one node, a core may be given work of its
+//       own, for which it wakes up by itself.
 //
 // Broken copies follow.
 #include "sync/sleepers.hpp"
@@ -21,11 +22,11 @@ namespace {
 
 enum class Flaw {
   kNone,
-  kLooksFirst,        // and then announces, and sleeps
-  kWeakFence,         // of bringer and sleeper
+  kLooksFirst,     // and then announces, and sleeps
+  kWeakFence,      // of bringer and sleeper
   kWakesNobody,
-  kPicksTheSame,      // two bringers wake one core
-  kCountsWhatIsThere  // a node that is being pushed is taken for not there
+  kPicksTheSame,   // two bringers wake one core
+  kKeepsForItself  // who was picked, but has something else to do, passes nothing on
 };
 
 struct Node {
@@ -41,39 +42,9 @@ struct Weak : ModelSync {
 
 using List = MutexQueue<ModelSync, Node, &Node::next, 0>;
 
-// A ring of two cells; with kCountsWhatIsThere, what others have not pushed to its end does not
-// count.
 class Ring : public RingQueue<ModelSync, Node, &Node::next, 0> {
  public:
   Ring() : RingQueue(1, 2) {}
-};
-
-// What is first here may be half pushed; a list whose push takes two steps, and whose pop takes
-// what was pushed to its end, in order: the ring at its smallest.
-class HalfSeen {
- public:
-  void push(Node* node, std::size_t /*place*/) {
-    const unsigned drawn = pushes_.fetch_add(1, kRelaxed);
-    nodes_[drawn].store(node, kRelease);
-  }
-  Node* pop(std::size_t /*place*/) {
-    unsigned drawn = pops_.load(kRelaxed);
-    for (;;) {
-      if (drawn == 2) return nullptr;
-      Node* node = nodes_[drawn].load(kAcquire);
-      if (node == nullptr) return nullptr;
-      if (pops_.compare_exchange_weak(drawn, drawn + 1, kRelaxed, kRelaxed)) return node;
-    }
-  }
-  bool empty() {
-    const unsigned drawn = pops_.load(kRelaxed);
-    return drawn == 2 || nodes_[drawn].load(kRelaxed) == nullptr;
-  }
-
- private:
-  ModelSync::atomic<unsigned> pushes_{0};
-  ModelSync::atomic<unsigned> pops_{0};
-  ModelSync::atomic<Node*> nodes_[2];
 };
 
 constexpr unsigned kCores = 2;
@@ -85,6 +56,8 @@ struct State {
   Sleepers<Weak<flaw>, kCores> sleepers;
   ModelEvent events[kCores];
   Node nodes[kNodes];
+  bool picked[kCores] = {};  // each core's own
+  ModelSync::atomic<unsigned> own{0};  // work of core 0
   ModelSync::atomic<std::uint32_t> taken{0};
 
   explicit State(model::Run& run) {
@@ -103,6 +76,13 @@ struct State {
       events[0].wake();
       return;
     }
+    wake_one();
+  }
+  void give_own_work() {
+    own.store(1, kRelease);
+    events[0].wake();
+  }
+  void wake_one() {
     const std::size_t who = sleepers.pick();
     if (who != sleepers.kNobody) events[who].wake();
   }
@@ -114,12 +94,12 @@ struct State {
     } else {
       sleepers.announce(core);
       if (!queue.empty() || taken.load(kRelaxed) == kNodes) {
-        sleepers.wake_up(core);
+        picked[core] = sleepers.wake_up(core);
         return;
       }
     }
     events[core].wait();
-    sleepers.wake_up(core);
+    picked[core] = sleepers.wake_up(core);
   }
 
   void handle() {
@@ -133,11 +113,22 @@ struct State {
     while (taken.load(kSeqCst) < kNodes) ModelSync::futex_wait(taken, before + 1);
   }
 
+  bool take(unsigned core) {
+    if (core == 0 && own.load(kAcquire) == 1) {
+      own.store(0, kRelaxed);
+      return true;
+    }
+    return queue.pop(core) != nullptr;
+  }
+
   void run_core(unsigned core) {
     while (taken.load(kRelaxed) < kNodes) {
-      Node* node = queue.pop(core);
-      if (node != nullptr) {
+      if (take(core)) {
+        if (picked[core] && flaw != Flaw::kKeepsForItself && !queue.empty()) wake_one();
+        picked[core] = false;
         handle();
+      } else if (!queue.empty()) {
+        ModelSync::spin_hint();  // it is being pushed
       } else {
         sleep(core);
       }
@@ -145,13 +136,21 @@ struct State {
   }
 };
 
+enum class Brought { kTwoNodes, kNodeAndOwn };
+
 template <class Queue, Flaw flaw>
-model::Result work_for_two(const model::Options& options) {
-  return model::explore(options, [](model::Run& run) {
+model::Result work_for_two(const model::Options& options, Brought brought = Brought::kTwoNodes) {
+  return model::explore(options, [brought](model::Run& run) {
     auto s = std::make_shared<State<Queue, flaw>>(run);
     run.thread("core 0", [s] { s->run_core(0); });
     run.thread("core 1", [s] { s->run_core(1); });
-    run.thread("bringer 0", [s] { s->bring(0); });
+    run.thread("bringer 0", [s, brought] {
+      if (brought == Brought::kTwoNodes) {
+        s->bring(0);
+      } else {
+        s->give_own_work();
+      }
+    });
     run.thread("bringer 1", [s] { s->bring(1); });
     run.finally([s] { model::check(s->taken.load() == kNodes, "each node is taken once"); });
   });
@@ -170,6 +169,7 @@ void expect_found(const model::Result& r) { EXPECT_TRUE(r.found("lost wake-up"))
 TEST(SleepersModel, nothing_waits_while_somebody_sleeps) {
   expect_ok(work_for_two<List, Flaw::kNone>(bounded()));
   expect_ok(work_for_two<Ring, Flaw::kNone>(bounded()));
+  expect_ok(work_for_two<List, Flaw::kNone>(bounded(), Brought::kNodeAndOwn));
 }
 
 TEST(SleepersModel, a_lost_wake_up_is_found) {
@@ -180,7 +180,7 @@ TEST(SleepersModel, a_lost_wake_up_is_found) {
 
 TEST(SleepersModel, work_that_waits_for_a_stuck_core_is_found) {
   expect_found(work_for_two<List, Flaw::kPicksTheSame>(bounded()));
-  expect_found(work_for_two<HalfSeen, Flaw::kCountsWhatIsThere>(bounded()));
+  expect_found(work_for_two<List, Flaw::kKeepsForItself>(bounded(), Brought::kNodeAndOwn));
 }
 
 }  // namespace

@@ -51,9 +51,9 @@ struct Config {
   /// The signal handlers for that are installed when the first runtime that wants them starts, and
   /// stay. The environment's BULKHEAD_FAULT_REPORTS=0 switches them off for all runtimes.
   bool report_faults = true;
-  /// A handler that neither returns nor calls the runtime for so long, while other actors wait for
-  /// its core, keeps its thread, and the core goes on in another one. 1 ms or more; kForever:
-  /// never.
+  /// An actor that has had its turn for so long, in a handler that is stuck or in many that are
+  /// slow, while others wait for its core, keeps its thread, and the core goes on in another one;
+  /// at its next call into the runtime it rejoins its core. 1 ms or more; kForever: never.
   Timeout hand_over_after = std::chrono::milliseconds(5);
 
   /// How long an actor may run before it is made to give way to others, where that can happen: at

@@ -147,6 +147,7 @@ TEST_P(Off, nobody_gives_way_unasked) {
   Config config;
   config.cores = 1;
   config.preempt_reductions = 0;
+  config.hand_over_after = bulkhead::kForever;
   Runtime runtime(config);
   runtime.start();
   std::atomic<bool> over{false};

@@ -35,6 +35,7 @@ class Slow {
 
 int handled_at_the_others_turn(Config config, std::chrono::microseconds each) {
   config.cores = 1;
+  config.hand_over_after = bulkhead::kForever;  // or long batches are cut short
   Runtime runtime(config);
   runtime.start();
   int handled = 0;

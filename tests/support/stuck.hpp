@@ -21,8 +21,10 @@ class Stuck : public Running {
   Stuck() : Running(watched(this)) { echo = runtime.spawn_with<Echo>(on_core(0)); }
   ~Stuck() override { runtime.shutdown(bulkhead::kForever); }
 
-  /// In a handler: keeps the core until it goes on without us. Calls nothing of the core's.
+  /// In a handler: keeps the core until it goes on without us. (First it comes home, if it is still
+  /// away, since not every call needs the core.)
   void be_left() const {
+    EXPECT_TRUE(bulkhead::in_actor());
     const std::uint64_t before = runtime.stats().handed_over;
     EXPECT_TRUE(eventually([&] { return runtime.stats().handed_over > before; }));
   }

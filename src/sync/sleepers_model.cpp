@@ -5,7 +5,7 @@
 //       sleep when they find nothing. Each node is taken once; and no core sleeps while a node is
 //       there that the other does not take because it is stuck: who has taken the first node waits
 //       in its handler for the second one's. In place of one node, a core may be given work of its
-//       own, for which it wakes up by itself.
+//       own, for which it wakes up by itself; then only that waits for the node.
 //
 // Broken copies follow.
 #include "sync/sleepers.hpp"
@@ -50,8 +50,11 @@ class Ring : public RingQueue<ModelSync, Node, &Node::next, 0> {
 constexpr unsigned kCores = 2;
 constexpr unsigned kNodes = 2;
 
+enum class Brought { kTwoNodes, kNodeAndOwn };
+
 template <class Queue, Flaw flaw>
 struct State {
+  Brought brought;
   Queue queue;
   Sleepers<Weak<flaw>, kCores> sleepers;
   ModelEvent events[kCores];
@@ -60,7 +63,7 @@ struct State {
   ModelSync::atomic<unsigned> own{0};  // work of core 0
   ModelSync::atomic<std::uint32_t> taken{0};
 
-  explicit State(model::Run& run) {
+  State(model::Run& run, Brought what) : brought(what) {
     run.name("queue", queue);
     run.name("sleepers", sleepers);
     run.name("events", events);
@@ -102,7 +105,7 @@ struct State {
     picked[core] = sleepers.wake_up(core);
   }
 
-  void handle() {
+  void handle(bool waits) {
     const std::uint32_t before = taken.fetch_add(1, kSeqCst);
     model::check(before < kNodes, "each node is taken once");
     if (before + 1 == kNodes) {
@@ -110,23 +113,26 @@ struct State {
       for (ModelEvent& event : events) event.wake();  // the end
       return;
     }
+    if (!waits) return;
     while (taken.load(kSeqCst) < kNodes) ModelSync::futex_wait(taken, before + 1);
   }
 
-  bool take(unsigned core) {
+  enum class Taken { kNothing, kNode, kOwn };
+  Taken take(unsigned core) {
     if (core == 0 && own.load(kAcquire) == 1) {
       own.store(0, kRelaxed);
-      return true;
+      return Taken::kOwn;
     }
-    return queue.pop(core) != nullptr;
+    return queue.pop(core) != nullptr ? Taken::kNode : Taken::kNothing;
   }
 
   void run_core(unsigned core) {
     while (taken.load(kRelaxed) < kNodes) {
-      if (take(core)) {
+      const Taken what = take(core);
+      if (what != Taken::kNothing) {
         if (picked[core] && flaw != Flaw::kKeepsForItself && !queue.empty()) wake_one();
         picked[core] = false;
-        handle();
+        handle(what == Taken::kOwn || brought == Brought::kTwoNodes);
       } else if (!queue.empty()) {
         ModelSync::spin_hint();  // it is being pushed
       } else {
@@ -136,12 +142,10 @@ struct State {
   }
 };
 
-enum class Brought { kTwoNodes, kNodeAndOwn };
-
 template <class Queue, Flaw flaw>
 model::Result work_for_two(const model::Options& options, Brought brought = Brought::kTwoNodes) {
   return model::explore(options, [brought](model::Run& run) {
-    auto s = std::make_shared<State<Queue, flaw>>(run);
+    auto s = std::make_shared<State<Queue, flaw>>(run, brought);
     run.thread("core 0", [s] { s->run_core(0); });
     run.thread("core 1", [s] { s->run_core(1); });
     run.thread("bringer 0", [s, brought] {

@@ -32,9 +32,7 @@ void Wait::open() {
   open_ = Open::kActors;
 }
 
-bool Wait::outside() noexcept {
-  return tl_seat.worker == nullptr && tl_seat.at.mine() == nullptr;
-}
+bool Wait::outside() noexcept { return tl_seat.worker == nullptr && tl_seat.at.mine() == nullptr; }
 
 // Also of an actor's wait that nobody has parked in, nor retired: nobody knows of it.
 void Wait::close() noexcept {

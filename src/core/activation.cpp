@@ -221,8 +221,8 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
 void Core::block(Slot& slot) {
   machine::Stack* me = stack;
   slot.stack = me;
-  if (Slot* next = ready.peek(); next != nullptr && next->stack != nullptr &&
-                                 activations_left_ > 0 && roamer_ == nullptr) {
+  if (Slot* next = ready.peek();
+      next != nullptr && next->stack != nullptr && activations_left_ > 0 && roamer_ == nullptr) {
     static_cast<void>(ready.next());
     activations_left_ = activations_left_ - 1;
     running = next;
@@ -239,7 +239,7 @@ void Core::block(Slot& slot) {
   fresh->seat = seat;  // it may have been reserved when the core ran in another thread
   stack = fresh;
   running = nullptr;
-  machine::leave(me, fresh, &Core::loop_entry, fresh, exceptions);
+  machine::leave(me, fresh, entry_, fresh, exceptions);
 }
 
 // The loop goes on below the frames of a blocked actor; the stack that it was on is free.
@@ -269,7 +269,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
   stack = fresh;
   first_ = &slot;
   stacks.give(me);
-  machine::restart(me, fresh, &Core::loop_entry, fresh);
+  machine::restart(me, fresh, entry_, fresh);
 }
 
 [[gnu::noinline, gnu::cold]] void refuse_to_block() {
@@ -305,23 +305,28 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
   Core* core = tl_seat.at.mine();  // not used after block
   Slot& slot = *core->running;
   WaitTimer timer;
-  if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
+  if (slot.has(Slot::kResumed | Slot::kUnwind | Slot::kRoams)) [[unlikely]] {
     if (slot.has(Slot::kResumed)) {  // by this actor itself, on the way here
       slot.clear(Slot::kResumed | Slot::kReceiving);
       slot.turn = Turn::kRunning;
       return;
     }
     // Nobody would wake it any more; but a wake-up that is under way is waited for.
-    if (retire_wait(epoch)) {
+    if (slot.has(Slot::kUnwind) && retire_wait(epoch)) {
       slot.clear(Slot::kReceiving);
       check_unwind();
       return;
+    }
+    if (!slot.has(Slot::kUnwind) && timeout != machine::kNever) {
+      timer = WaitTimer({.kind = TimerKind::kWait}, &slot, epoch);
+      slot.wait_timer = &timer;
+      core->start_timer(slot, timer, timeout);
     }
   } else if (timeout != machine::kNever) {
     timer.kind = TimerKind::kWait;
     timer.slot = &slot;
     timer.epoch = epoch;
-    core->start_timer(slot, timer, timeout);
+    core->timers.start(timer, timeout);
     slot.wait_timer = &timer;
   }
   BULKHEAD_CHECK(core->spare_ != nullptr, "nothing waits between begin_wait and park");

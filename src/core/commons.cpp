@@ -79,8 +79,7 @@ void Commons::advance(Core& core) {
 namespace {
 
 Slot& slot_of(Timer& timeout) noexcept {
-  return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timeout) -
-                                  offsetof(Slot, timeout));
+  return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timeout) - offsetof(Slot, timeout));
 }
 
 }  // namespace

@@ -109,8 +109,8 @@ class Commons {
   Core& home_;
   const std::unique_ptr<SharedQueue> queue_;
   sync::Sleepers<RealSync, kMostCores> sleepers_;
-  sync::Lock<RealSync> lock_;                  // for the wheel
-  RealSync::atomic<std::size_t> timers_{0};    // in the wheel; written under the lock
+  sync::Lock<RealSync> lock_;                // for the wheel
+  RealSync::atomic<std::size_t> timers_{0};  // in the wheel; written under the lock
   RealSync::atomic<bool> firing_{false};
 };
 

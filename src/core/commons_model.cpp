@@ -1,4 +1,4 @@
-// Actors that roam, under every interleaving, with weak memory: the templates Inbox, Arrivals and
+// C9: actors that roam, under every interleaving, with weak memory: the templates Inbox, Arrivals and
 // MutexQueue as commons.cpp and roaming.cpp use them. Each function says which it mirrors.
 //
 //   roams   M1 to M4, M6 of commons.hpp, S6 of slot.hpp: two cores run one actor by turns, which
@@ -51,9 +51,9 @@ struct ModelSlot {
   Inbox<ModelSync, ModelSignal> inbox;
   ModelSync::atomic<unsigned> home{0};
   ModelSlot* next_arrival = nullptr;
-  ModelSync::plain<unsigned> link;   // touched along with it
+  ModelSync::plain<unsigned> link;       // touched along with it
   ModelSync::atomic<unsigned> lists{0};  // that it is in
-  ModelSync::plain<unsigned> stack;  // touched while the actor runs on it
+  ModelSync::plain<unsigned> stack;      // touched while the actor runs on it
 
   struct Owned {
     ModelTurn turn = ModelTurn::kIdle;

@@ -64,7 +64,7 @@ void Core::resign() noexcept { tl_seat.at.rise(); }
 
 void Core::prepare_to_run() {
   if (outgoing_ == nullptr) {
-    outgoing_ = static_cast<Outgoing*>(std::calloc(kMaxCores, sizeof(Outgoing)));
+    outgoing_ = static_cast<memory::Outgoing*>(std::calloc(kMaxCores, sizeof(memory::Outgoing)));
     if (outgoing_ == nullptr) throw std::bad_alloc();
   }
   const Domain& mine = *domain.load(std::memory_order_relaxed);
@@ -74,6 +74,7 @@ void Core::prepare_to_run() {
   now_ = machine::now();
   timers.restart(now_);
   set_up_preemption();
+  entry_ = commons != nullptr ? &Core::roam_entry : &Core::loop_entry;
   if (stack == nullptr) stack = take_stack(mine.stack_class);
 }
 
@@ -83,21 +84,29 @@ void Core::run(Worker& me) {
   start_preemption();
   stack->seat = seat;
   me.own.core = this;
-  machine::leave_thread(&me.own, stack, &Core::loop_entry, stack);
+  machine::leave_thread(&me.own, stack, entry_, stack);
   stop_preemption();
   resign();
 }
 
-void Core::loop_entry(void* stack) {
-  auto* me = static_cast<machine::Stack*>(stack);
+inline void Core::begin_on(machine::Stack* me) {
   machine::entered(me);
   if (Slot* slot = me->core->first_; slot != nullptr) {
     me->core->first_ = nullptr;
     deliver_batch(*slot, me);
   }
-  if (me->core->commons != nullptr) [[unlikely]]
-    roam(me);
+}
+
+void Core::loop_entry(void* stack) {
+  auto* me = static_cast<machine::Stack*>(stack);
+  begin_on(me);
   loop(me);
+}
+
+void Core::roam_entry(void* stack) {
+  auto* me = static_cast<machine::Stack*>(stack);
+  begin_on(me);
+  roam(me);
 }
 
 void Core::loop(machine::Stack* me) {
@@ -327,6 +336,21 @@ void Core::resume_later(Slot& slot) {
   }
   BULKHEAD_ASSERT(slot.turn == Turn::kParked || slot.has(Slot::kReceiving),
                   "only an actor that waits is resumed");
+  if (slot.has(Slot::kReceiving | Slot::kRoams)) [[unlikely]] {
+    resume_slowly(slot);
+    return;
+  }
+  if (slot.wait_timer != nullptr && slot.wait_timer->linked()) timers.cancel(*slot.wait_timer);
+  slot.wait_timer = nullptr;
+  slot.turn = Turn::kReady;
+  if (running != nullptr) {
+    ready.push_hot(&slot);
+  } else {
+    ready.push_fair(&slot);
+  }
+}
+
+[[gnu::noinline]] void Core::resume_slowly(Slot& slot) {
   slot.clear(Slot::kReceiving);
   if (slot.wait_timer != nullptr) cancel_timer(slot, *slot.wait_timer);
   slot.wait_timer = nullptr;
@@ -431,7 +455,7 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
   }
   // Not ours: home in batches.
   auto* free = static_cast<memory::Block*>(block);
-  Outgoing& batch = outgoing_[owner];
+  memory::Outgoing& batch = outgoing_[owner];
   free->size_class = size_class;
   free->next = batch.newest;
   if (batch.newest == nullptr) batch.oldest = free;
@@ -441,9 +465,9 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
 }
 
 void Core::flush_outgoing(std::size_t owner) noexcept {
-  Outgoing& batch = outgoing_[owner];
+  memory::Outgoing& batch = outgoing_[owner];
   core_at(static_cast<std::uint16_t>(owner))->pool.give_remote(batch.newest, batch.oldest);
-  batch = Outgoing{};
+  batch = memory::Outgoing{};
   --outgoing_owners_;
 }
 

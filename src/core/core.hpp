@@ -51,13 +51,6 @@ inline constexpr std::size_t kMaxCores = 1024;
 inline constexpr std::uint32_t kLeastBatch = 64;
 inline constexpr std::uint32_t kMostBatch = 1024;
 
-/// Signals on their way home to the pool of another core.
-struct Outgoing {
-  memory::Block* newest = nullptr;
-  memory::Block* oldest = nullptr;
-  std::uint32_t count = 0;
-};
-
 struct SendTimer;
 
 class alignas(64) Core {
@@ -141,6 +134,7 @@ class alignas(64) Core {
     ready.push_hot(&slot);
   }
   void make_ready_slowly(Slot& slot);
+  void resume_slowly(Slot& slot);
   /// Puts a ready actor into a queue; but not the roaming one in hand, which goes to the commons
   /// when it has had its turn.
   void queue_hot(Slot& slot) noexcept {
@@ -250,6 +244,7 @@ class alignas(64) Core {
   friend class Domain;
   friend class InTheMiddle;
 
+  static void begin_on(machine::Stack* me);
   static void loop_entry(void* stack);
   [[noreturn]] static void loop(machine::Stack* me);
   [[nodiscard]] bool has_work() const noexcept;
@@ -322,6 +317,7 @@ class alignas(64) Core {
   static void resign() noexcept;
 
   // roaming.cpp
+  static void roam_entry(void* stack);
   [[noreturn]] static void roam(machine::Stack* me);
   [[nodiscard]] Slot* next_of_both();
   [[nodiscard]] Slot* take_local() noexcept;
@@ -341,11 +337,12 @@ class alignas(64) Core {
 
   Slot* free_slots_ = nullptr;
   std::size_t free_slot_count_ = 0;
-  Outgoing* outgoing_ = nullptr;  // by core index
+  memory::Outgoing* outgoing_ = nullptr;  // by core index
   std::uint32_t outgoing_owners_ = 0;
-  machine::Stack* spare_ = nullptr;  // for the next park, so that it cannot fail
-  Slot* first_ = nullptr;            // to go on with on a stack of another size
-  std::uint32_t heard_ = 0;          // the domain's bell, as of the last turn
+  machine::Stack* spare_ = nullptr;      // for the next park, so that it cannot fail
+  Slot* first_ = nullptr;                // to go on with on a stack of another size
+  machine::EntryPoint entry_ = nullptr;  // of the loop, on a fresh stack
+  std::uint32_t heard_ = 0;              // the domain's bell, as of the last turn
   machine::Nanoseconds now_ = 0;
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;

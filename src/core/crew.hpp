@@ -61,7 +61,7 @@ struct Worker {
   Shown<machine::Stack*> away_stack = nullptr;
 
   // Its thread.
-  machine::Stack own;                  // stands for the thread's own stack while a loop runs
+  machine::Stack own;            // stands for the thread's own stack while a loop runs
   Signal* homecoming = nullptr;  // in the frame of the actor that comes home
 };
 

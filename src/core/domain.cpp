@@ -262,8 +262,9 @@ void Domain::sweep() noexcept {
     again = false;
     for (std::size_t i = 0; i < all_cores(); ++i) again |= cores_[i]->sweep_arrivals();
   }
-  BULKHEAD_CHECK(commons_ == nullptr || (!commons_->has_work() && commons_->next_due() == machine::kNever),
-                 "nothing roams after the last actor's end");
+  BULKHEAD_CHECK(
+      commons_ == nullptr || (!commons_->has_work() && commons_->next_due() == machine::kNever),
+      "nothing roams after the last actor's end");
   for (std::size_t i = 0; i < all_cores(); ++i) {
     cores_[i]->sweep_memory();
     cores_[i]->poller.close();

@@ -66,7 +66,8 @@ bool Core::may_give_way() const noexcept {
     return false;
   }
   BULKHEAD_ASSERT(!running->wait.armed(), "who has opened a wait does not give way");
-  BULKHEAD_ASSERT(running->stack == nullptr && tl_seat.at.mine() == this, "who runs holds no other stack");
+  BULKHEAD_ASSERT(running->stack == nullptr && tl_seat.at.mine() == this,
+                  "who runs holds no other stack");
   return true;
 }
 

@@ -64,13 +64,13 @@ using WeakInbox = Inbox<Weaker<step, order>, Note>;
 // --- an inbox with one thing wrong ---
 
 enum class Flaw {
-  kPushesByStore,   // a push between look and store is overwritten
-  kTellsWhenEmpty,  // whoever finds it empty notifies, told or not
-  kTakeSettles,     // an early take gives up the right that a sender holds
-  kSettlesByStore,  // what comes between look and store is lost
-  kNewestFirst,     // not turned around
-  kClaimsByStore,   // a push between look and claim loses its right
-  kLooksThenSettles // a push between look and settling is left without a right
+  kPushesByStore,    // a push between look and store is overwritten
+  kTellsWhenEmpty,   // whoever finds it empty notifies, told or not
+  kTakeSettles,      // an early take gives up the right that a sender holds
+  kSettlesByStore,   // what comes between look and store is lost
+  kNewestFirst,      // not turned around
+  kClaimsByStore,    // a push between look and claim loses its right
+  kLooksThenSettles  // a push between look and settling is left without a right
 };
 
 template <Flaw flaw>
@@ -421,9 +421,9 @@ TEST(InboxModel, an_actor_that_two_own_or_nobody_is_found) {
                "livelock");
   expect_found(whoever_holds_the_right<Right>(kSequential, kOneSender, Giving::kUpFirst),
                kLinkRace);
-  expect_found(whoever_holds_the_right<WeakInbox<Step::kSettleIfEmpty, kRelaxed>>(kSequential,
-                                                                                 kOneSender),
-               "data race: plain memory");
+  expect_found(
+      whoever_holds_the_right<WeakInbox<Step::kSettleIfEmpty, kRelaxed>>(kSequential, kOneSender),
+      "data race: plain memory");
 }
 
 }  // namespace

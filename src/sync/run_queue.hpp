@@ -77,7 +77,7 @@ class MutexQueue {
   };
 
   Lock<Sync, kSpins> lock_;
-  typename Sync::template plain<Ends> ends_;              // under the lock
+  typename Sync::template plain<Ends> ends_;             // under the lock
   typename Sync::template atomic<std::size_t> size_{0};  // written under the lock
 };
 

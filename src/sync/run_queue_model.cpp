@@ -1,4 +1,4 @@
-// The queues of run_queue.hpp under every interleaving, with weak memory.
+// C9: the queues of run_queue.hpp under every interleaving, with weak memory.
 //
 //   pushed_and_popped   Q1 to Q3: two push, and one or two pop: each node comes out once, with what
 //       its pusher has written; and then the queue is empty. The ring is so small that it

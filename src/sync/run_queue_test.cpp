@@ -21,8 +21,8 @@ namespace {
 
 struct Node {
   Node* next = nullptr;
-  std::uint64_t written = 0;         // by who holds it
-  std::atomic<bool> held{false};     // by a thread, and not in a queue: for a check
+  std::uint64_t written = 0;      // by who holds it
+  std::atomic<bool> held{false};  // by a thread, and not in a queue: for a check
   std::atomic<std::uint64_t> times{0};
 };
 
@@ -116,8 +116,8 @@ TYPED_TEST(SharedRunQueue, lets_nobody_starve) {
   for (Node& node : own) this->queue->push(&node, 0);
   for (Node& node : others) this->queue->push(&node, 2);
   std::size_t seen = 0;
-  const std::size_t bound = (own.size() + others.size()) * kPlaces *
-                            StripedQueue<RealSync, Node, &Node::next>::kPatience;
+  const std::size_t bound =
+      (own.size() + others.size()) * kPlaces * StripedQueue<RealSync, Node, &Node::next>::kPatience;
   for (std::size_t i = 0; i < bound && seen < others.size(); ++i) {
     Node* node = this->queue->pop(0);
     ASSERT_NE(node, nullptr);

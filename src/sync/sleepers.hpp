@@ -53,11 +53,11 @@ class Sleepers {
     for (std::size_t i = 0; i < kWords; ++i) {
       std::uint64_t word = words_[i].load(std::memory_order_relaxed);
       while (word != 0) [[unlikely]] {
-        const std::size_t who = i * 64 + static_cast<std::size_t>(std::countr_zero(word));
-        // Release [pair sleepers.pick].
-        word = words_[i].fetch_and(~bit(who), std::memory_order_release);
-        if ((word & bit(who)) != 0) return who;
-      }
+          const std::size_t who = i * 64 + static_cast<std::size_t>(std::countr_zero(word));
+          // Release [pair sleepers.pick].
+          word = words_[i].fetch_and(~bit(who), std::memory_order_release);
+          if ((word & bit(who)) != 0) return who;
+        }
     }
     return kNobody;
   }

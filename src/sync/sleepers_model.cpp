@@ -1,4 +1,4 @@
-// The sleepers of sleepers.hpp, as cores that share a queue, under every interleaving, with weak
+// C9: the sleepers of sleepers.hpp, as cores that share a queue, under every interleaving, with weak
 // memory.
 //
 //   work_for_two   Z1 to Z3, and Q4 of run_queue.hpp: two bring a node each to two cores, which
@@ -22,8 +22,8 @@ namespace {
 
 enum class Flaw {
   kNone,
-  kLooksFirst,     // and then announces, and sleeps
-  kWeakFence,      // of bringer and sleeper
+  kLooksFirst,  // and then announces, and sleeps
+  kWeakFence,   // of bringer and sleeper
   kWakesNobody,
   kPicksTheSame,   // two bringers wake one core
   kKeepsForItself  // who was picked, but has something else to do, passes nothing on
@@ -59,7 +59,7 @@ struct State {
   Sleepers<Weak<flaw>, kCores> sleepers;
   ModelEvent events[kCores];
   Node nodes[kNodes];
-  bool picked[kCores] = {};  // each core's own
+  bool picked[kCores] = {};            // each core's own
   ModelSync::atomic<unsigned> own{0};  // work of core 0
   ModelSync::atomic<std::uint32_t> taken{0};
 

@@ -8,6 +8,7 @@
 
 namespace bulkhead::core {
 
+class Core;
 struct Slot;
 
 /// One wait of somebody: whoever knows it may claim it, and at most one claim succeeds.
@@ -56,7 +57,7 @@ class Wait {
   void open();
   [[nodiscard]] static bool outside() noexcept;
   void close() noexcept;
-  void end() noexcept;
+  void end(Core& core) noexcept;
 
   Waiter waiter_;
   std::uint8_t was_inside_ = 0;

@@ -223,6 +223,7 @@ TEST(Ticks, find_no_function_of_the_runtime_at_work) {
   config.cores = 2;
   config.gather = false;
   config.share_work = false;
+  config.hand_over_after = kForever;  // the looks are counted in one thread
   std::atomic<int> told{0};
   config.on_dead_letter = [&](const DeadLetter& letter) {
     const auto text = std::string(letter.message_type) + " with a text that takes memory";
@@ -250,7 +251,7 @@ TEST(Ticks, find_no_function_of_the_runtime_at_work) {
   EXPECT_GT(told, 0);
   EXPECT_GT(seen.ticks, seen.allowed) << "the runtime allocates too";
   EXPECT_GT(seen.allowed, 10'000u);
-  EXPECT_GT(seen.traces.size(), 20u);
+  EXPECT_GT(seen.traces.size(), 10u);
   for (const std::string& trace : seen.traces) {
     const std::string fault = fault_in(trace);
     EXPECT_EQ(fault, "") << trace;

@@ -15,19 +15,19 @@ namespace bulkhead {
 
 namespace {
 
-core::Slot& self(const char* function) {
-  core::Core* core = core::Core::current();
-  if (core == nullptr || core->running == nullptr) {
-    throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
-  }
+[[noreturn]] void refuse_outside(const char* function) {
+  throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
+}
+
+core::Slot& self(const core::Core* core, const char* function) {
+  if (core == nullptr || core->running == nullptr) refuse_outside(function);
   return *core->running;
 }
 
 // Not in a hook of a core, nor in the destructor of a message that is dropped there.
 bool may_wait(const char* function) {
   const core::Core* core = core::Core::current();
-  if (core == nullptr) [[unlikely]]
-    self(function);
+  if (core == nullptr) refuse_outside(function);
   return core->may_wait();
 }
 
@@ -40,8 +40,8 @@ bool may_wait(const char* function) {
 }
 
 Signal* deliver_stop(void* /*actor*/, Signal* signal) {
-  const core::Inside inside;
-  core::Core::current()->running->set(core::Slot::kStopAsked);
+  const core::BrieflyInside inside;
+  inside.core()->running->set(core::Slot::kStopAsked);
   return signal;
 }
 
@@ -54,15 +54,15 @@ constexpr SignalOps kStop = {&deliver_stop, &destroy_stop, "stop"};
 namespace core {
 
 Pid own_pid(const void* self) {
-  const Inside inside;
-  const Slot& running = bulkhead::self("this_actor::address");
+  const BrieflyInside inside;
+  const Slot& running = bulkhead::self(inside.core(), "this_actor::address");
   if (running.state != self) refuse_address(running, "given another object");
   return pid_of(running);
 }
 
 Pid own_pid(std::string_view actor_class) {
-  const Inside inside;
-  const Slot& running = bulkhead::self("this_actor::address");
+  const BrieflyInside inside;
+  const Slot& running = bulkhead::self(inside.core(), "this_actor::address");
   if (running.kind->name != actor_class)
     refuse_address(running, "asked for one of class " + std::string(actor_class));
   return pid_of(running);
@@ -73,26 +73,27 @@ Pid own_pid(std::string_view actor_class) {
 namespace this_actor {
 
 Pid pid() {
-  const core::Inside inside;
-  return core::pid_of(self("this_actor::pid"));
+  const core::BrieflyInside inside;
+  return core::pid_of(self(inside.core(), "this_actor::pid"));
 }
 
 Pid parent() {
-  const core::Inside inside;
-  return self("this_actor::parent").parent;
+  const core::BrieflyInside inside;
+  return self(inside.core(), "this_actor::parent").parent;
 }
 
 void stop() {
-  const core::Inside inside;
-  self("this_actor::stop").set(core::Slot::kStopAsked);
+  const core::BrieflyInside inside;
+  self(inside.core(), "this_actor::stop").set(core::Slot::kStopAsked);
 }
 
 void yield() {
-  const core::Inside inside;
-  if (!may_wait("this_actor::yield")) return;
+  core::BrieflyInside inside;
+  if (inside.core() == nullptr) refuse_outside("this_actor::yield");
+  if (!inside.core()->may_wait()) return;
   if (base::critical != nullptr) core::refuse_to_block();
-  core::Core::yield();
-  core::Core::check_unwind();
+  inside.goes_on_on(core::Core::yield());
+  if (inside.core()->running->has(core::Slot::kUnwind)) core::Core::check_unwind();
 }
 
 void sleep_for(Timeout time) {
@@ -103,43 +104,43 @@ void sleep_for(Timeout time) {
 }
 
 std::stop_token stop_token() {
-  const core::Inside inside;
-  core::Slot& slot = self("this_actor::stop_token");
-  core::Extras& extras = core::extras_of(slot, *core::Core::current());
+  const core::Inside inside;  // not briefly: what takes memory may be made to give way
+  core::Core* core = core::Core::current();
+  core::Extras& extras = core::extras_of(self(core, "this_actor::stop_token"), *core);
   if (extras.stop == nullptr) extras.stop = new sync::StopSource;
   return extras.stop->get_token();
 }
 
 std::size_t core() {
-  const core::Inside inside;
-  self("this_actor::core");
-  const core::Core* core = core::Core::current();
+  const core::BrieflyInside inside;
+  self(inside.core(), "this_actor::core");
+  const core::Core* core = inside.core();
   return core->domain.load(std::memory_order_relaxed)->place_of(*core);
 }
 
 std::size_t stack_size() {
-  const core::Inside inside;
-  self("this_actor::stack_size");
-  return core::Core::current()->stack->size();
+  const core::BrieflyInside inside;
+  self(inside.core(), "this_actor::stack_size");
+  return inside.core()->stack->size();
 }
 
 std::size_t stack_used() {
-  const core::Inside inside;
-  self("this_actor::stack_used");
-  return machine::touched_bytes(*core::Core::current()->stack);
+  const core::BrieflyInside inside;
+  self(inside.core(), "this_actor::stack_used");
+  return machine::touched_bytes(*inside.core()->stack);
 }
 
 void discard_unused_stack() {
-  const core::Inside inside;
-  self("this_actor::discard_unused_stack");
-  machine::discard_below(*core::Core::current()->stack, __builtin_frame_address(0));
+  const core::BrieflyInside inside;
+  self(inside.core(), "this_actor::discard_unused_stack");
+  machine::discard_below(*inside.core()->stack, __builtin_frame_address(0));
 }
 
 }  // namespace this_actor
 
 bool in_actor() noexcept {
-  const core::Inside inside;
-  const core::Core* core = core::Core::current();
+  const core::BrieflyInside inside;
+  const core::Core* core = inside.core();
   return core != nullptr && core->running != nullptr;
 }
 

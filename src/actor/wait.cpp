@@ -40,19 +40,19 @@ void Wait::close() noexcept {
     Guest::give(Guest::of(*waiter_.slot));
   } else {
     static_cast<void>(Core::retire_wait(waiter_.epoch));
-    end();
+    end(*Core::current());
   }
 }
 
-void Wait::end() noexcept {
+void Wait::end(Core& core) noexcept {
   open_ = Open::kNo;
-  Core::current()->leave(was_inside_);
+  core.leave(was_inside_);
 }
 
 bool Wait::retire() noexcept {
   if (open_ == Open::kGuests) return claim(waiter_);
   if (!Core::retire_wait(waiter_.epoch)) return false;
-  end();
+  end(*Core::current());
   return true;
 }
 
@@ -61,11 +61,15 @@ void Wait::park(Timeout timeout) {
     Guest::of(*waiter_.slot).park(waiter_.epoch, outside() ? timeout.nanoseconds() : 0);
     return;
   }
-  struct End {
-    Wait& wait;
-    ~End() { wait.end(); }
-  } end{*this};
-  Core::park(waiter_.epoch, timeout.nanoseconds());
+  struct Unwound {
+    Wait* wait;
+    ~Unwound() {
+      if (wait != nullptr) wait->end(*Core::current());
+    }
+  } unwound{this};
+  Core* core = Core::park(waiter_.epoch, timeout.nanoseconds());
+  unwound.wait = nullptr;
+  end(*core);
 }
 
 bool Wait::ending() noexcept {

@@ -221,9 +221,10 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
 void Core::block(Slot& slot) {
   machine::Stack* me = stack;
   slot.stack = me;
-  if (Slot* next = ready.peek();
-      next != nullptr && next->stack != nullptr && activations_left_ > 0 && roamer_ == nullptr) {
-    static_cast<void>(ready.next());
+  const auto is_blocked = [](const Slot& next) { return next.stack != nullptr; };
+  const bool may = activations_left_ > 0 && roamer_ == nullptr;
+  Slot* next = may ? ready.next_if(is_blocked) : nullptr;
+  if (next != nullptr) {
     activations_left_ = activations_left_ - 1;
     running = next;
     next->turn = Turn::kRunning;
@@ -301,21 +302,21 @@ bool Core::retire_wait(std::uint64_t epoch) noexcept {
   return true;
 }
 
-void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
-  Core* core = tl_seat.at.mine();  // not used after block
+Core* Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
+  Core* core = tl_seat.at.mine();
   Slot& slot = *core->running;
   WaitTimer timer;
   if (slot.has(Slot::kResumed | Slot::kUnwind | Slot::kRoams)) [[unlikely]] {
     if (slot.has(Slot::kResumed)) {  // by this actor itself, on the way here
       slot.clear(Slot::kResumed | Slot::kReceiving);
       slot.turn = Turn::kRunning;
-      return;
+      return core;
     }
     // Nobody would wake it any more; but a wake-up that is under way is waited for.
     if (slot.has(Slot::kUnwind) && retire_wait(epoch)) {
       slot.clear(Slot::kReceiving);
       check_unwind();
-      return;
+      return core;
     }
     if (!slot.has(Slot::kUnwind) && timeout != machine::kNever) {
       timer = WaitTimer({.kind = TimerKind::kWait}, &slot, epoch);
@@ -330,23 +331,27 @@ void Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
     slot.wait_timer = &timer;
   }
   BULKHEAD_CHECK(core->spare_ != nullptr, "nothing waits between begin_wait and park");
+  const machine::Stack* me = core->stack;
   slot.turn = slot.has(Slot::kReceiving) ? Turn::kIdle : Turn::kParked;
   core->block(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]]
     check_unwind();
+  return me->core;
 }
 
-void Core::yield() {
-  Core* core = tl_seat.at.mine();  // not used after block
+Core* Core::yield() {
+  Core* core = tl_seat.at.mine();
   Slot& slot = *core->running;
   try {
     core->reserve_spare();
   } catch (const std::exception&) {
-    return;
+    return core;
   }
+  const machine::Stack* me = core->stack;
   slot.turn = Turn::kReady;  // first: nothing here may make it give way
   core->queue_fair(slot);
   core->block(slot);
+  return me->core;
 }
 
 void Core::check_unwind() {

@@ -196,8 +196,7 @@ Core* Core::give_way(std::uint8_t size_class) noexcept {
   for (int round = 0; round < kFloodRounds && core->filled_the_pool(size_class); ++round) {
     if (!core->arrivals.empty()) core->end_turn_early();  // its receivers may be among them
     if (core->has_work()) {
-      yield();
-      core = current();
+      core = yield();
       continue;
     }
     // They are on other cores: wait a little for what comes back.

@@ -82,8 +82,8 @@ class alignas(64) Core {
   [[nodiscard]] static std::uint64_t begin_wait();
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
-  /// destructor), returns at once as if time were up. Returns on whatever core.
-  static void park(std::uint64_t epoch, machine::Nanoseconds timeout);
+  /// destructor), returns at once as if time were up. Returns the core to go on on.
+  static Core* park(std::uint64_t epoch, machine::Nanoseconds timeout);
   /// Gives up the wait that the running actor has begun: true when nobody has claimed it, and
   /// nobody will. Else it must be parked in, and is woken.
   [[nodiscard]] static bool retire_wait(std::uint64_t epoch) noexcept;
@@ -91,8 +91,9 @@ class alignas(64) Core {
   /// one if there is none. Null when time is up, or the actor is to end and cannot be unwound. The
   /// message is in hand until the next call, or the end.
   [[nodiscard]] static Signal* receive(LookAt look, void* context, machine::Nanoseconds timeout);
-  /// Lets the others run. Without effect when there is no memory for a stack to go on with.
-  static void yield();
+  /// Lets the others run. Without effect when there is no memory for a stack to go on with. Returns
+  /// the core to go on on.
+  static Core* yield();
   /// To return to where the calling thread was before it came inside.
   void leave(std::uint8_t was = 0) noexcept { seat->at.leave(was); }
   /// Throws Unwind when the running actor is to end and it may be thrown.
@@ -390,8 +391,8 @@ extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec"
 
 /// Comes inside. For functions of this layer that do not switch stacks otherwise: they note first
 /// whether the thread was inside, and give that to the core's leave at the end.
-[[nodiscard, gnu::always_inline]] inline Core* enter() noexcept {
-  Core* core = tl_seat.at.enter();
+[[nodiscard, gnu::always_inline]] inline Core* enter(std::uint8_t how = 1) noexcept {
+  Core* core = tl_seat.at.enter(how);
   if (core == nullptr) [[unlikely]]
     core = enter_slowly();
   return core;
@@ -406,7 +407,9 @@ extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec"
 /// Core::current() is the actor's core. Threads outside may be in one too.
 class Inside {
  public:
-  [[gnu::always_inline]] Inside() noexcept : was_(was_inside()) { static_cast<void>(enter()); }
+  [[gnu::always_inline]] Inside() noexcept : was_(was_inside()) {
+    static_cast<void>(enter(was_ | 1));
+  }
   Inside(const Inside&) = delete;
   Inside& operator=(const Inside&) = delete;
   ~Inside() { end(was_); }
@@ -417,10 +420,14 @@ class Inside {
   std::uint8_t was_;
 };
 
-/// The same for what does not switch stacks, or says where it has gone on.
+/// The same for what does not switch stacks, or says where it has gone on. It is not made to give
+/// way either, when it takes memory, say, for an error's text.
 class BrieflyInside {
  public:
-  [[gnu::always_inline]] BrieflyInside() noexcept : was_(was_inside()), core_(enter()) {}
+  static constexpr std::uint8_t kMark = 2;
+
+  [[gnu::always_inline]] BrieflyInside() noexcept
+      : was_(was_inside()), core_(enter(was_ | kMark)) {}
   BrieflyInside(const BrieflyInside&) = delete;
   BrieflyInside& operator=(const BrieflyInside&) = delete;
   ~BrieflyInside() {

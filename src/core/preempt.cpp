@@ -14,7 +14,8 @@
 //      is, in destructors that unwinding calls.
 //  P3  Not within InTheMiddle, where the runtime calls a hook or destroys a dropped message; nor
 //      within base::Critical, where it holds a lock, or takes memory while its data are not in
-//      order. Its other allocations are at places where the actor might as well block.
+//      order; nor within BrieflyInside. Its other allocations are at places where the actor might
+//      as well block.
 //  P4  The library itself is not compiled with hooks. The parts of its headers that are compiled
 //      into code with hooks do not rely on anything that a switch changes, but between a wait's
 //      begin and park (P1): from prepare to commit a receiver may die, or move, and commit looks
@@ -62,7 +63,8 @@ constinit thread_local Reductions reductions [[gnu::tls_model("initial-exec")]];
 
 bool Core::may_give_way() const noexcept {
   if (!may_wait() || running->turn != Turn::kRunning || running->has(Slot::kEnding) ||
-      base::critical != nullptr || std::uncaught_exceptions() != 0) {
+      base::critical != nullptr || (seat->at.inside() & BrieflyInside::kMark) != 0 ||
+      std::uncaught_exceptions() != 0) {
     return false;
   }
   BULKHEAD_ASSERT(!running->wait.armed(), "who has opened a wait does not give way");

@@ -106,11 +106,12 @@ class ReadyQueue {
     return fair_.empty() ? unchain() : fair_.pop_front();
   }
 
-  /// The one that next() would give, which stays; null when there is none, or it is a chained one.
-  [[nodiscard]] Slot* peek() const noexcept {
-    if (newest_ != nullptr) return newest_;
-    if (!hot_.empty()) return hot_.back();
-    return fair_.empty() ? nullptr : fair_.front();
+  /// next(), if that one fits; else null, and it stays. A chained one does not fit.
+  template <class Fits>
+  [[nodiscard]] Slot* next_if(Fits fits) noexcept {
+    if (newest_ != nullptr) return fits(*newest_) ? std::exchange(newest_, nullptr) : nullptr;
+    if (!hot_.empty()) return fits(*hot_.back()) ? hot_.pop_back() : nullptr;
+    return !fair_.empty() && fits(*fair_.front()) ? fair_.pop_front() : nullptr;
   }
 
   /// The same as next(), for the turn that patience demands.

@@ -86,9 +86,16 @@ TEST(ReadyQueue, serves_the_hot_newest_first_and_then_the_others_oldest_first) {
   }
   EXPECT_EQ(queue.size(), 6u);
   std::vector<Slot*> served;
-  while (Slot* next = queue.peek()) {
-    ASSERT_EQ(queue.next(), next) << "and no other than the one that was seen before";
-    served.push_back(next);
+  while (!queue.empty()) {
+    const Slot* seen = nullptr;
+    EXPECT_EQ(queue.next_if([&](const Slot& next) {
+      seen = &next;
+      return false;
+    }),
+              nullptr);
+    served.push_back(served.size() % 2 == 0 ? queue.next()
+                                            : queue.next_if([](const Slot&) { return true; }));
+    EXPECT_EQ(served.back(), seen) << "and no other than the one that was seen before";
   }
   EXPECT_EQ(queue.next(), nullptr);
   EXPECT_EQ(served,

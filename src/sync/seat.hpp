@@ -51,9 +51,10 @@ class Seat {
     held_.store(nullptr, std::memory_order_relaxed);
   }
 
-  /// Holder: comes inside. Null when it holds nothing, or when that is being taken (E1).
-  [[nodiscard]] T* enter() noexcept {
-    inside_.store(1, std::memory_order_relaxed);
+  /// Holder: comes inside. Null when it holds nothing, or when that is being taken (E1). `how` is
+  /// for inside() to tell, and not 0.
+  [[nodiscard]] T* enter(std::uint8_t how = 1) noexcept {
+    inside_.store(how, std::memory_order_relaxed);
     Sync::light_fence();                           // [pair seat.take]
     return held_.load(std::memory_order_acquire);  // [pair seat.put_back]
   }

@@ -19,8 +19,8 @@ namespace {
 namespace this_actor = bulkhead::this_actor;
 namespace net = bulkhead::net;
 using bulkhead::Reply;
-using support::Event;
 using support::Echo;
+using support::Event;
 using support::eventually;
 using namespace std::chrono_literals;
 
@@ -245,7 +245,9 @@ TEST_P(StuckHome, whichever_code_of_an_actor_is_stuck) {
     support::Stuck* test;
     support::Log<std::string>* log;
     bool done = false;
-    Whole(support::Stuck* t, support::Log<std::string>* l) : test(t), log(l) { stuck("constructed"); }
+    Whole(support::Stuck* t, support::Log<std::string>* l) : test(t), log(l) {
+      stuck("constructed");
+    }
     ~Whole() { stuck("destroyed"); }
     void started() { stuck("started"); }
     bulkhead::Timeout receive_timeout() {

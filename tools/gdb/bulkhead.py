@@ -13,6 +13,7 @@ in its hands may be seen half done.
 
 import re
 import struct
+import types
 
 import gdb
 import gdb.unwinder
@@ -69,7 +70,6 @@ def number_at(address, size=8):
 
 class Layout:
     """Where the members of the runtime's types lie, from the debugging information."""
-
     def __init__(self):
         try:
             self.slot_type = gdb.lookup_type("bulkhead::core::Slot")
@@ -97,13 +97,15 @@ class Layout:
         raise gdb.GdbError(f"bulkhead: {kind.name} has no member {member}: this script is of "
                            "another version of Bulkhead than the program")
 
+    def stack_size(self, top):
+        return 16384 << number_at(top + self.stack_class, 1)
+
     def used(self):
         return number_at(self.used_at, 4) if self.base != 0 else 0
 
 
 class Actor:
     """What a slot says of its actor."""
-
     def __init__(self, layout, index, data):
         def number(member, size):
             at = layout.offsets[member]
@@ -212,8 +214,9 @@ class LeftStack(gdb.unwinder.Unwinder):
         if (int(pc), int(sp)) != self.at:
             return None
         word = gdb.lookup_type("unsigned long")
-        info = pending.create_unwind_info(FrameId(gdb.Value(self.saved).cast(word).cast(sp.type),
-                                                  pc))
+        # Its stack pointer is the left stack's, so that gdb finds the frames above it in order.
+        here = types.SimpleNamespace(sp=gdb.Value(self.saved).cast(word).cast(sp.type), pc=pc)
+        info = pending.create_unwind_info(here)
         for name, offset in layout["registers"].items():
             kind = pending.read_register(name).type
             info.add_saved_register(name, gdb.Value(number_at(self.saved + offset)).cast(word)
@@ -223,21 +226,12 @@ class LeftStack(gdb.unwinder.Unwinder):
         return info
 
 
-class FrameId:
-    """Its stack pointer is the left stack's, so that gdb finds the frames above it in order."""
-
-    def __init__(self, sp, pc):
-        self.sp = sp
-        self.pc = pc
-
-
 LEFT = LeftStack()
 gdb.unwinder.register_unwinder(None, LEFT, replace=True)
 
 
 class On:
     """with On(actor): the frames of its left stack are those above the selected thread's."""
-
     def __init__(self, actor):
         self.saved = actor.saved
 
@@ -329,7 +323,6 @@ def require_process():
 
 class Actors(gdb.Command):
     """bulkhead actors [MOST]: the live actors, one a line; at most 1000, or MOST."""
-
     def __init__(self):
         super().__init__("bulkhead actors", gdb.COMMAND_STACK)
 
@@ -358,7 +351,6 @@ class Actors(gdb.Command):
 
 class Backtrace(gdb.Command):
     """bulkhead bt PID [full]: the backtrace of an actor. PID is <3.1>, 3.1 or 3."""
-
     def __init__(self):
         super().__init__("bulkhead bt", gdb.COMMAND_STACK)
 
@@ -405,7 +397,7 @@ def thread_of(layout, actor):
             if number_at(core + layout.core_running) != slot:
                 return None
             top = number_at(core + layout.core_stack)
-        low = top - (16384 << number_at(top + layout.stack_class, 1))
+        low = top - layout.stack_size(top)
     except (gdb.error, gdb.MemoryError):
         return None
     before = gdb.selected_thread()
@@ -460,10 +452,8 @@ below each stack there is a guard that nobody can read."""
 def stack_ranges(layout):
     """What is used of the stacks that cores run on and of those that were left."""
     record = layout.stack_type.sizeof
-
     def whole(top):
-        return top + record - (16384 << number_at(top + layout.stack_class, 1)), top + record
-
+        return top + record - layout.stack_size(top), top + record
     for index in range(1024):
         core = core_at(index)
         if core == 0:

@@ -1,20 +1,20 @@
 // The commons: the home of actors that roam, in a domain whose cores share one queue of actors that
 // are ready to run (Config::run_queue). Such an actor has no core between two activations.
 //
-// | the actor   | its home | its right of notification | where it is                            |
-// |-------------|----------|---------------------------|----------------------------------------|
-// | waits       | commons  | nobody's                  | nowhere; its timer in the wheel here   |
-// | is ready    | commons  | the queue's               | in the shared queue, once              |
-// | is in hand  | a core   | that core's               | Core::roamer_: it has its turn         |
-// | is visiting | a core   | nobody's, or news is on   | as an actor of that core which does    |
-// |             |          | its way to that core      | not roam                               |
+// | the actor   | its home | its right of notification | where it is                           |
+// |-------------|----------|---------------------------|---------------------------------------|
+// | waits       | commons  | nobody's                  | nowhere; its timer in the wheel here  |
+// | is ready    | commons  | the queue's               | in the shared queue, once             |
+// | is in hand  | a core   | that core's               | Core::roamer_: it has its turn        |
+// | is visiting | a core   | nobody's, or news is on   | as an actor of that core which does   |
+// |             |          | its way to that core      | not roam                              |
 //
 // Rules
 //  M1  Who gets the right of an actor whose home is the commons puts it into the queue. Who takes
 //      it from there has it in hand: takes its mail in, and runs it. See slot.hpp, S6.
-//  M2  When its turn is over, the core stores the commons as its home, and puts it into the queue if
-//      it has more to do. If it waits, it gives the right up; if mail has come, which tells nobody
-//      while the right is held, it takes the actor back.
+//  M2  When its turn is over, the core stores the commons as its home, and puts it into the queue
+//      if it has more to do. If it waits, it gives the right up; if mail has come, which tells
+//      nobody while the right is held, it takes the actor back.
 //  M3  An actor visits a core when that finds the right held by somebody else, at its birth or when
 //      it comes home from being away (crew.hpp): it is the core's until the core gets the right.
 //  M4  All timers of actors that roam are in one wheel, under its lock; so are the lists of send
@@ -22,8 +22,8 @@
 //      timer out and claims the right, both under the lock; if somebody else holds that, then the
 //      holder finds the timeout armed and its timer gone before it gives the right up, under the
 //      lock as well. One core fires at a time, in order.
-//  M5  A core that goes to sleep announces it, and looks into the queue again; who has put something
-//      in wakes one that sleeps: sync/sleepers.hpp.
+//  M5  A core that goes to sleep announces it, and looks into the queue again; who has put
+//      something in wakes one that sleeps: sync/sleepers.hpp.
 //  M6  At a stop each core ends what it finds waiting here, and what it takes from the queue from
 //      then on. What another core has in hand meanwhile is ended later by that one, which has yet
 //      to look; or has looked already.

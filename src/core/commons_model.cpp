@@ -1,5 +1,5 @@
-// C9: actors that roam, under every interleaving, with weak memory: the templates Inbox, Arrivals and
-// MutexQueue as commons.cpp and roaming.cpp use them. Each function says which it mirrors.
+// C9: actors that roam, under every interleaving, with weak memory: the templates Inbox, Arrivals
+// and MutexQueue as commons.cpp and roaming.cpp use them. Each function says which it mirrors.
 //
 //   roams   M1 to M4, M6 of commons.hpp, S6 of slot.hpp: two cores run one actor by turns, which
 //       gets letters from outside. The letters come once and in order; one core at a time owns the

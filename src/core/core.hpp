@@ -461,11 +461,6 @@ class InTheMiddle {
   Core* core_;
 };
 
-/// Coarse time: units of 2^20 ns, about a millisecond, wrapping.
-[[nodiscard]] constexpr std::uint32_t coarse(machine::Nanoseconds time) noexcept {
-  return static_cast<std::uint32_t>(time >> 20);
-}
-
 /// The identity of the actor in a slot, also while its exit is carried out. Owner.
 [[nodiscard]] Pid pid_of(const Slot& slot) noexcept;
 

@@ -7,8 +7,8 @@
 namespace bulkhead::core {
 
 /// A timer that delivers a message. It belongs to the actor that started it, and is touched by that
-/// actor's core only, or, if that roams, under the lock of the commons; but for generation and owner, which whoever holds a stale TimerRef may look
-/// at. Its memory is never unmapped.
+/// actor's core only, or, if that roams, under the lock of the commons; but for generation and
+/// owner, which whoever holds a stale TimerRef may look at. Its memory is never unmapped.
 struct SendTimer : Timer {
   RealSync::atomic<std::uint32_t> generation;  // odd while the timer is used
   std::uint32_t index;

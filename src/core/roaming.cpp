@@ -150,8 +150,8 @@ void Core::launch(Slot& slot) noexcept {
   commons->push(slot);
 }
 
-// M6: at a stop, one of those that wait in the commons. Its mail is left to who takes it next, since
-// taking it in may call hooks.
+// M6: at a stop, one of those that wait in the commons. Its mail is left to who takes it next,
+// since taking it in may call hooks.
 bool Core::end_roamer(Slot& slot) {
   if (commons == nullptr || !commons->is_home_of(slot) || !slot.inbox.claim_right()) return false;
   if (!commons->is_home_of(slot)) {

@@ -9,6 +9,11 @@
 
 namespace bulkhead::core {
 
+/// Coarse time: units of 2^20 ns, about a millisecond, wrapping.
+[[nodiscard]] constexpr std::uint32_t coarse(machine::Nanoseconds time) noexcept {
+  return static_cast<std::uint32_t>(time >> 20);
+}
+
 enum class TimerKind : std::uint8_t {
   kWait,            // ends the wait of a parked actor
   kReceiveTimeout,  // of an idle actor

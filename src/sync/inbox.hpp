@@ -22,8 +22,8 @@
 //      of its core (push), or of the core that it moves to (claim_right).
 //  I3  The owner settles only after it has taken the actor from its arrivals, that is after the
 //      link is free again.
-//  I5  Where the owner of an actor is whoever holds its right (slot.hpp, S6), it keeps the right for
-//      as long as it owns the actor, and gives both up at once, by settle_if_empty.
+//  I5  Where the owner of an actor is whoever holds its right (slot.hpp, S6), it keeps the right
+//      for as long as it owns the actor, and gives both up at once, by settle_if_empty.
 //  I4  take and settle hand over signals in the order in which they were pushed; so do two takes in
 //      a row. Signals of one sender are pushed in the order sent; that is the whole order argument.
 // Checked by inbox_model.cpp: order, nothing lost or doubled, one notification per right.

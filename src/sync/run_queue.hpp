@@ -1,12 +1,12 @@
 // Queues that several cores share: who has an actor to run puts it in, and any core takes it out.
 // Three of one contract:
 //
-// | queue        | made of                                      | order                            |
-// |--------------|----------------------------------------------|----------------------------------|
-// | MutexQueue   | a list under a lock                          | as pushed                        |
-// | RingQueue    | a bounded ring without a lock, and a list    | as pushed, but for pushes that   |
-// |              | under a lock for what does not fit           | meet the ring's being full       |
-// | StripedQueue | a RingQueue for each core                    | as pushed within a stripe        |
+// | queue        | made of                                    | order                          |
+// |--------------|--------------------------------------------|--------------------------------|
+// | MutexQueue   | a list under a lock                        | as pushed                      |
+// | RingQueue    | a bounded ring without a lock, and a list  | as pushed, but for pushes that |
+// |              | under a lock for what does not fit         | meet the ring's being full     |
+// | StripedQueue | a RingQueue for each core                  | as pushed within a stripe      |
 //
 // A node is chained by its link, which belongs to the queue while the node is in it; `place` is the
 // number of the calling core, from 0, or anything for threads that are none.

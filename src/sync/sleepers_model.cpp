@@ -1,5 +1,5 @@
-// C9: the sleepers of sleepers.hpp, as cores that share a queue, under every interleaving, with weak
-// memory.
+// C9: the sleepers of sleepers.hpp, as cores that share a queue, under every interleaving, with
+// weak memory.
 //
 //   work_for_two   Z1 to Z3, and Q4 of run_queue.hpp: two bring a node each to two cores, which
 //       sleep when they find nothing. Each node is taken once; and no core sleeps while a node is

@@ -245,7 +245,8 @@ template <class F>
 
 /// Ready when the calling actor is asked to stop (request_stop). It is not unwound then: it may go
 /// on, and ends when its handler or body returns, or when it is asked again. A shutdown of the
-/// runtime unwinds it all the same. Never ready on threads outside.
+/// runtime unwinds it all the same. In destructors of one that is being unwound already it is
+/// ready, and changes nothing. Never ready on threads outside.
 template <class F>
 [[nodiscard]] auto on_stop(F function) {
   static_assert(std::invocable<F&>, "bulkhead: the function of on_stop takes no argument");

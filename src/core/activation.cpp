@@ -28,7 +28,7 @@ void Core::activate(Slot& slot, machine::Stack* me) {
   slot.turn = Turn::kRunning;
   if (slot.stack != nullptr) core->switch_to(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]] {
-    finish(slot, core->unwound(), {});
+    finish(slot, core->unwound(slot), {});
     return;
   }
   if (slot.stack_class != me->size_class) [[unlikely]] {
@@ -94,7 +94,7 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
     if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
     // One who was to be unwound has not waited since.
-    finish(slot, slot.has(Slot::kUnwind) ? me->core->unwound() : Exit::normal(),
+    finish(slot, slot.has(Slot::kUnwind) ? me->core->unwound(slot) : Exit::normal(),
            {.handled = handled});
     return;
   }
@@ -110,14 +110,15 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   }
 }
 
-Exit Core::unwound() const noexcept {
+Exit Core::unwound(Slot& slot) const noexcept {
+  slot.set(Slot::kUnwinding);
   return domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown() : Exit::stopped();
 }
 
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   Core* core = back_inside(me);
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
-  finish(slot, core->unwound(), {handled, dropped});
+  finish(slot, core->unwound(slot), {handled, dropped});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
@@ -361,7 +362,9 @@ void Core::check_unwind() {
   if (slot.has(Slot::kHearsStop) && !current()->domain.load(std::memory_order_relaxed)->ending()) {
     return;
   }
-  if (may_unwind()) throw Unwind();
+  if (!may_unwind()) return;
+  slot.set(Slot::kUnwinding);
+  throw Unwind();
 }
 
 bool Core::may_unwind() {

@@ -217,6 +217,8 @@ class alignas(64) Core {
   Counts counts;
   /// Chunks of the pool, as of the last sleep.
   RealSync::atomic<std::size_t> pool_chunks{0};
+  /// Actors that had ended here when the thread that stops the domain last looked. That thread's.
+  std::uint64_t ended_before = 0;
 
   /// Puts one slot among the arrivals, and wakes the core if it sleeps. Any thread that holds the
   /// slot's right of notification.
@@ -272,7 +274,8 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
-  [[nodiscard]] Exit unwound() const noexcept;
+  /// The exit of one that is unwound, or was to be.
+  [[nodiscard]] Exit unwound(Slot& slot) const noexcept;
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);

@@ -233,6 +233,9 @@ void Domain::stop(Left left) {
     wake_all();
     RealSync::fence(std::memory_order_seq_cst);
     const auto ended = [this] { return crew_.empty() || all_ended(); };
+    for (std::size_t i = 0; i < all_cores(); ++i) {
+      cores_[i]->ended_before = cores_[i]->counts.ended.read();
+    }
     while (!changed_.wait_for(guard, std::chrono::seconds(5), ended)) report_who_holds_up();
   }
   watchers_.fetch_sub(1, std::memory_order_relaxed);

@@ -171,7 +171,7 @@ class Domain {
   [[nodiscard]] bool all_ended() const noexcept;
   [[nodiscard]] static std::string runs_on(const Core& core);
   void report_who_runs() const noexcept;
-  void report_who_holds_up() const noexcept;
+  void report_who_holds_up() noexcept;
   void wake_all() noexcept;
   void sweep() noexcept;
   void give_all_slots() noexcept;

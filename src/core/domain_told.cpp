@@ -109,12 +109,15 @@ void Domain::report_who_runs() const noexcept try {
 } catch (const std::bad_alloc&) {
 }
 
-// A handler that neither returns nor blocks cannot be ended.
-void Domain::report_who_holds_up() const noexcept try {
+// A handler that neither returns nor blocks cannot be ended. A core on which others have ended
+// since the last look is at work: a million blocked ones take some seconds.
+void Domain::report_who_holds_up() noexcept try {
   crew_.report_away();
   for (std::size_t i = 0; i < all_cores(); ++i) {
-    const Core& core = *cores_[i];
-    if (core.arrivals.asleep()) continue;
+    Core& core = *cores_[i];
+    const std::uint64_t ended = core.counts.ended.read();
+    const bool works = std::exchange(core.ended_before, ended) != ended;
+    if (works || core.arrivals.asleep()) continue;
     const std::string actor = runs_on(core);
     std::fprintf(
         stderr,

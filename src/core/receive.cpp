@@ -1,4 +1,5 @@
 // Receiving in mid-handler: an actor takes messages out of its own queue, in its own order.
+#include <exception>
 #include <stdexcept>
 #include <utility>
 
@@ -120,7 +121,10 @@ bool take_stop_request() noexcept {
     return false;
   }
   tell_stop(slot);
-  slot.clear(Slot::kUnwind);
+  // One that is being unwound stays so: in its destructors nothing waits.
+  const bool unwinds =
+      slot.has(Slot::kUnwinding) && (slot.has(Slot::kEnding) || std::uncaught_exceptions() != 0);
+  if (!unwinds) slot.clear(Slot::kUnwind | Slot::kUnwinding);
   return true;
 }
 

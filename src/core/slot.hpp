@@ -143,7 +143,8 @@ struct alignas(64) Slot {
   static constexpr std::uint16_t kResumed = 2048;     // between begin_wait and park
   static constexpr std::uint16_t kReceiving = 4096;   // in a wait that any message ends
   static constexpr std::uint16_t kHearsStop = 8192;   // in a wait that a stop ends, but not unwinds
-  static constexpr std::uint16_t kRoams = 16384;      // any core may run it: commons.hpp
+  static constexpr std::uint16_t kUnwinding = 16384;  // has been unwound, unless somebody caught it
+  static constexpr std::uint16_t kRoams = 32768;      // any core may run it: commons.hpp
 
   [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
   void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }

@@ -7,6 +7,8 @@
 //      and is woken.
 //  S3  Whatever ends the wait, it is made known to nobody any more before a function runs, or the
 //      frame is left.
+//  S4  A close serves no arm: the select starts again, since the same close may have made several
+//      arms ready, and the one declared first is to be chosen.
 #include "bulkhead/select.hpp"
 
 #include <algorithm>
@@ -41,7 +43,7 @@ bool ReceiveArm::withdraw() noexcept {
   enrolled_ = false;
   channel_->state.withdraw_receiver(node_);
   received_ = {node_.item, ChannelError::kClosed};
-  return node_.outcome != ChannelOutcome::kPending;
+  return node_.outcome == ChannelOutcome::kDone;
 }
 
 void ReceiveArm::give_back() noexcept {
@@ -78,10 +80,10 @@ bool SendArm::withdraw() noexcept {
   if (!enrolled_) return false;
   enrolled_ = false;
   channel_->state.withdraw_sender(node_);
-  if (node_.outcome == ChannelOutcome::kDone) block() = nullptr;
+  if (node_.outcome != ChannelOutcome::kDone) return false;
+  block() = nullptr;
   error_.reset();
-  if (node_.outcome == ChannelOutcome::kClosed) error_ = ChannelError::kClosed;
-  return node_.outcome != ChannelOutcome::kPending;
+  return true;
 }
 
 void SendArm::give_back() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "support/on_cores.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -79,11 +80,13 @@ ON_ONE_AND_SEVERAL_CORES(Batches);
 
 // A8
 TEST_P(Batches, grow_while_handlers_are_quick) {
-  // Another process may stretch a batch now and then, so that it counts as slow.
+  // Another process may stretch a batch now and then, so that it counts as slow. Sanitizers make so
+  // many messages slow that few batches grow to the full.
+  const std::uint32_t grown = support::kTimeFactor > 1 ? 128 : 1024;
   Runs runs;
   EXPECT_TRUE(support::eventually([&] {
     runs = runs_of<Quick>(50'000);
-    return *std::ranges::max_element(runs.lengths) == 1024u;
+    return *std::ranges::max_element(runs.lengths) >= grown;
   }));
   for (std::size_t i = 0; i + 2 < runs.lengths.size(); ++i) {
     ASSERT_GE(runs.lengths[i], 64u) << i;

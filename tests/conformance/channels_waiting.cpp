@@ -154,11 +154,15 @@ TEST_P(WaitingAtChannels, senders_that_wait_get_in_in_order) {
 TEST_P(WaitingAtChannels, who_waits_gets_the_room_that_is_made) {
   const auto [sender, receiver] = make_channel<int>(2);
   for (int i = 0; i < 2; ++i) ASSERT_TRUE(sender.send(i).has_value());
+  std::atomic<int> begun{0};
   for (int i = 2; i < 6; ++i) {
-    runtime.spawn_with(on_core(1),
-                       [i, sender = sender] { EXPECT_TRUE(sender.send(i).has_value()); });
+    runtime.spawn_with(on_core(1), [i, sender = sender, &begun] {
+      ++begun;
+      EXPECT_TRUE(sender.send(i).has_value());
+    });
   }
-  std::this_thread::sleep_for(5ms);
+  ASSERT_TRUE(support::eventually([&] { return begun == 4; }));
+  std::this_thread::sleep_for(20ms);
   for (int taken = 0; taken < 4; ++taken) {
     ASSERT_TRUE(receiver.recv().has_value());
     int late = 100;

@@ -209,11 +209,9 @@ class alignas(64) Core {
   RealSync::atomic<std::uint32_t> load{0};
   /// The domain that the core belongs to; null while it is not in use.
   RealSync::atomic<Domain*> domain{nullptr};
-  /// Where actors of the domain that roam are at home; null when none do. Written while the domain
-  /// does not run.
+  /// Where actors that roam are at home; null when none do. Written while the domain does not run.
   Commons* commons = nullptr;
-  /// Is this no thread's core, but what the commons is named by?
-  bool is_commons = false;
+  bool is_commons = false;  // no thread's core: it stands for the commons as a home
   Counts counts;
   /// Chunks of the pool, as of the last sleep.
   RealSync::atomic<std::size_t> pool_chunks{0};

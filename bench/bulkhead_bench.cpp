@@ -3,6 +3,7 @@
 #include "bulkhead_blocked.hpp"
 #include "bulkhead_lives.hpp"
 #include "bulkhead_messages.hpp"
+#include "bulkhead_run_queues.hpp"
 #include "bulkhead_threads.hpp"
 #include "bulkhead_timing.hpp"
 #include "program.hpp"
@@ -32,6 +33,10 @@ int main(int argc, char** argv) {
                                 {"select", bench::select_eight},
                                 {"lock", bench::lock},
                                 {"lock_contended", bench::lock_contended},
+                                {"pairs_partitioned", bench::pairs_partitioned},
+                                {"pairs_mutex", bench::pairs_mutex},
+                                {"pairs_ring", bench::pairs_ring},
+                                {"pairs_striped", bench::pairs_striped},
                             },
                             argc, argv);
 }

@@ -96,6 +96,26 @@ foreach(suite IN ITEMS conformance stress regress)
   endif()
 endforeach()
 
+# --- C9: what must hold with each kind of run queue, by a selection of the tests above ---
+# All of them run with BULKHEAD_TEST_RUN_QUEUE=<kind>, too; these take less than a minute.
+
+set(run_queue_suites Order Ask AskWhileWaiting Timers ReceiveTimeouts WaitingAtChannels
+  EndedAtChannels WaitingSelects SelectActor Mailboxes StopRequests Stopping Joining Lifecycle
+  Shutdown OwnThread Stuck StuckCalls StuckHome Mutexes)
+list(TRANSFORM run_queue_suites PREPEND "*/" OUTPUT_VARIABLE run_queue_filter)
+list(TRANSFORM run_queue_filter APPEND ".*")
+list(JOIN run_queue_filter ":" run_queue_filter)
+set(run_queue_left_out "*/1_core:*/2_cores:*.shutdown_names_who_is_stuck/*")
+foreach(kind IN ITEMS mutex ring striped)
+  add_test(NAME run_queue/${kind}/conformance
+    COMMAND conformance --gtest_brief=1 --gtest_filter=${run_queue_filter}:-${run_queue_left_out})
+  add_test(NAME run_queue/${kind}/stress
+    COMMAND stress --gtest_brief=1 --gtest_filter=*/RandomPrograms.*)
+  set_tests_properties(run_queue/${kind}/conformance run_queue/${kind}/stress PROPERTIES
+    ENVIRONMENT "BULKHEAD_TEST_RUN_QUEUE=${kind};BULKHEAD_STRESS_SECONDS=1"
+    LABELS run_queue PROCESSORS 2 TIMEOUT ${BULKHEAD_TEST_TIMEOUT})
+endforeach()
+
 # --- src/**/*_model.cpp: the production templates over the explorer of tests/model ---
 
 bulkhead_glob(explorer_sources tests/model "*.cpp")

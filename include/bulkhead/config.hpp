@@ -16,6 +16,14 @@ struct ConfigError : std::invalid_argument {
   using std::invalid_argument::invalid_argument;
 };
 
+/// Where actors wait that are ready to run.
+enum class RunQueue : unsigned char {
+  kPartitioned,  // each core has its own, and gives of it to cores that have run dry
+  kMutex,        // all cores share one queue, under a lock
+  kRing,         // all cores share one bounded ring without a lock, and a list for what is too much
+  kStriped       // a ring for each core, from which the others take, too
+};
+
 /// All settings have defaults that are safe. Values that make no sense are refused by the runtime's
 /// constructor with a ConfigError; nothing is silently adjusted.
 struct Config {
@@ -33,6 +41,10 @@ struct Config {
   bool gather = true;
   /// Cores that run out of work are given actors of others.
   bool share_work = true;
+  /// With one of the shared queues an actor runs on whichever core takes it next, but for those
+  /// that are pinned, or started on a given core, or have a thread of their own; gather and
+  /// share_work then concern nobody else.
+  RunQueue run_queue = RunQueue::kPartitioned;
   /// A fault in an actor (a stack overflow, a null access, an abort, ...) is told on stderr, with
   /// the actor's pid and class, before the program's own handler or the default action has its
   /// turn.

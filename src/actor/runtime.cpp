@@ -63,6 +63,11 @@ void check(const Config& config) {
     throw ConfigError("bulkhead: Config::max_actors is " + std::to_string(config.max_actors) +
                       "; it must be 1 to " + std::to_string(core::kMaxSlots));
   }
+  if (config.run_queue > RunQueue::kStriped) {
+    throw ConfigError("bulkhead: Config::run_queue is " +
+                      std::to_string(static_cast<unsigned>(config.run_queue)) +
+                      "; it must be one of RunQueue's values, 0 to 3");
+  }
   if (!config.hand_over_after.is_forever() &&
       config.hand_over_after.nanoseconds() < machine::kMillisecond) {
     throw ConfigError("bulkhead: Config::hand_over_after is " +

@@ -201,6 +201,10 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
   slot.extras = nullptr;
   slot.length = 0;
   slot.flags = options.pinned ? Slot::kPinned : std::uint16_t{0};
+  if (domain.commons() != nullptr && !options.pinned && !options.core && !options.own_thread)
+      [[unlikely]] {
+    slot.set(Slot::kRoams);
+  }
   slot.stack_class =
       options.stack_size ? machine::stack_class(*options.stack_size) : domain.stack_class;
   slot.timeout = Timer{};
@@ -225,10 +229,13 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
     slot.parent = core->running != nullptr ? pid_of(*core->running) : Pid();
     core->counts.started.raise();
     slot.turn = Turn::kIdle;
-    if (slot.has(Slot::kStartPending)) {
-      core->counts.sent.raise();
-      core->make_ready(slot);
+    if (slot.has(Slot::kStartPending)) core->counts.sent.raise();
+    if (slot.has(Slot::kRoams)) [[unlikely]] {
+      core->launch(slot);
+      core->leave(was);
+      return pid;
     }
+    if (slot.has(Slot::kStartPending)) core->make_ready(slot);
     // The constructor may have let the core run, and that may have ended all the others.
     core->end_newcomer(slot);
     core->leave(was);
@@ -248,7 +255,12 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
     core->counts.started.raise();
     if (slot.has(Slot::kStartPending)) core->counts.sent.raise();
   }
-  hand_to(slot, home);
+  if (slot.has(Slot::kRoams)) {
+    domain.commons()->become_home_of(slot);
+    notify(slot);
+  } else {
+    hand_to(slot, home);
+  }
   if (outside) domain.gate.leave();
   if (core != nullptr) core->leave(was);
   return pid;

@@ -143,7 +143,7 @@ void Core::requeue(Slot& slot) {
   batch_ = quick ? std::min(batch_ * 2, kMostBatch) : kLeastBatch;
   if (quick && moves_to_sender(slot)) return;
   slot.turn = Turn::kReady;
-  ready.push_fair(&slot);
+  queue_fair(slot);
 }
 
 // What is counted here is counted by finish instead, when the actor is to end.
@@ -196,12 +196,12 @@ void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   counted.armed = true;
   slot.timeout.kind = TimerKind::kReceiveTimeout;
   slot.set(Slot::kTimeoutArmed);
-  core->timers.start(slot.timeout, delay);
+  core->start_timer(slot, slot.timeout, delay);
 }
 
 void Core::disarm_timeout(Slot& slot) noexcept {
   slot.clear(Slot::kTimeoutArmed);
-  if (slot.timeout.linked()) timers.cancel(slot.timeout);
+  cancel_timer(slot, slot.timeout);
   counts.timeouts_ended.raise();
 }
 
@@ -217,12 +217,14 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
 }
 
 // Leaves the stack of the running actor, until it is resumed. If one that is blocked is next, the
-// core goes on there at once; else with its loop, on the stack that was reserved.
+// core goes on there at once; else with its loop, on the stack that was reserved. So it does when
+// it has one in hand that roams, which the loop lets go.
 void Core::block(Slot& slot) {
   machine::Stack* me = stack;
   slot.stack = me;
   const auto is_blocked = [](const Slot& next) { return next.stack != nullptr; };
-  Slot* next = activations_left_ > 0 ? ready.next_if(is_blocked) : nullptr;
+  const bool may = activations_left_ > 0 && roamer_ == nullptr;
+  Slot* next = may ? ready.next_if(is_blocked) : nullptr;
   if (next != nullptr) {
     activations_left_ = activations_left_ - 1;
     running = next;
@@ -239,7 +241,7 @@ void Core::block(Slot& slot) {
   fresh->seat = seat;  // it may have been reserved when the core ran in another thread
   stack = fresh;
   running = nullptr;
-  machine::leave(me, fresh, &Core::loop_entry, fresh, exceptions);
+  machine::leave(me, fresh, entry_, fresh, exceptions);
 }
 
 // The loop goes on below the frames of a blocked actor; the stack that it was on is free.
@@ -269,7 +271,7 @@ void Core::change_stack(Slot& slot, machine::Stack* me) {
   stack = fresh;
   first_ = &slot;
   stacks.give(me);
-  machine::restart(me, fresh, &Core::loop_entry, fresh);
+  machine::restart(me, fresh, entry_, fresh);
 }
 
 [[gnu::noinline, gnu::cold]] void refuse_to_block() {
@@ -305,17 +307,22 @@ Core* Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
   Core* core = tl_seat.at.mine();
   Slot& slot = *core->running;
   WaitTimer timer;
-  if (slot.has(Slot::kResumed | Slot::kUnwind)) [[unlikely]] {
+  if (slot.has(Slot::kResumed | Slot::kUnwind | Slot::kRoams)) [[unlikely]] {
     if (slot.has(Slot::kResumed)) {  // by this actor itself, on the way here
       slot.clear(Slot::kResumed | Slot::kReceiving);
       slot.turn = Turn::kRunning;
       return core;
     }
     // Nobody would wake it any more; but a wake-up that is under way is waited for.
-    if (retire_wait(epoch)) {
+    if (slot.has(Slot::kUnwind) && retire_wait(epoch)) {
       slot.clear(Slot::kReceiving);
       check_unwind();
       return core;
+    }
+    if (!slot.has(Slot::kUnwind) && timeout != machine::kNever) {
+      timer = WaitTimer({.kind = TimerKind::kWait}, &slot, epoch);
+      slot.wait_timer = &timer;
+      core->start_timer(slot, timer, timeout);
     }
   } else if (timeout != machine::kNever) {
     timer.kind = TimerKind::kWait;
@@ -343,7 +350,7 @@ Core* Core::yield() {
   }
   const machine::Stack* me = core->stack;
   slot.turn = Turn::kReady;  // first: nothing here may make it give way
-  core->ready.push_fair(&slot);
+  core->queue_fair(slot);
   core->block(slot);
   return me->core;
 }

@@ -24,8 +24,7 @@ constexpr SignalOps kHomecoming = {&deliver_homecoming, &destroy_homecoming, "ho
 
 // What a stuck handler must let others wait for. The watch, which has taken the core.
 bool Core::is_waited_for() const noexcept {
-  if (!ready.empty() || !arrivals.empty()) return true;
-  if (timers.has_fresh() || timers.next_due() <= machine::now()) return true;
+  if (has_work() || timers.has_fresh() || next_due() <= machine::now()) return true;
   return domain.load(std::memory_order_relaxed)->bell() != heard_ || poller.has_news();
 }
 

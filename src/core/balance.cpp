@@ -29,7 +29,8 @@ constexpr std::uint32_t kLoadApart = 4;
 constexpr machine::Nanoseconds kBusyBeforeWaking = 100'000;
 
 bool may_move(const Slot& slot) noexcept {
-  if (slot.has(Slot::kPinned | Slot::kSolo | Slot::kMoving | Slot::kEnding | Slot::kReceiving)) {
+  if (slot.has(Slot::kPinned | Slot::kSolo | Slot::kMoving | Slot::kEnding | Slot::kReceiving |
+               Slot::kRoams)) {
     return false;
   }
   return slot.extras == nullptr || slot.extras->timer_count <= kMostTimersMoved;

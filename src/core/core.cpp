@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/critical.hpp"
+#include "core/commons.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -29,7 +30,6 @@ constexpr std::uint32_t kFloodChunksElsewhere = 32;
 constexpr machine::Nanoseconds kSlowMessage = 1'000;
 constexpr machine::Nanoseconds kFloodWait = 200'000;
 constexpr int kFloodRounds = 256;
-constexpr std::size_t kSlotBatch = 256;
 constexpr std::uint32_t kStacksKept = 64;
 
 }  // namespace
@@ -64,7 +64,7 @@ void Core::resign() noexcept { tl_seat.at.rise(); }
 
 void Core::prepare_to_run() {
   if (outgoing_ == nullptr) {
-    outgoing_ = static_cast<Outgoing*>(std::calloc(kMaxCores, sizeof(Outgoing)));
+    outgoing_ = static_cast<memory::Outgoing*>(std::calloc(kMaxCores, sizeof(memory::Outgoing)));
     if (outgoing_ == nullptr) throw std::bad_alloc();
   }
   const Domain& mine = *domain.load(std::memory_order_relaxed);
@@ -74,6 +74,7 @@ void Core::prepare_to_run() {
   now_ = machine::now();
   timers.restart(now_);
   set_up_preemption();
+  entry_ = commons != nullptr ? &Core::roam_entry : &Core::loop_entry;
   if (stack == nullptr) stack = take_stack(mine.stack_class);
 }
 
@@ -83,19 +84,29 @@ void Core::run(Worker& me) {
   start_preemption();
   stack->seat = seat;
   me.own.core = this;
-  machine::leave_thread(&me.own, stack, &Core::loop_entry, stack);
+  machine::leave_thread(&me.own, stack, entry_, stack);
   stop_preemption();
   resign();
 }
 
-void Core::loop_entry(void* stack) {
-  auto* me = static_cast<machine::Stack*>(stack);
+inline void Core::begin_on(machine::Stack* me) {
   machine::entered(me);
   if (Slot* slot = me->core->first_; slot != nullptr) {
     me->core->first_ = nullptr;
     deliver_batch(*slot, me);
   }
+}
+
+void Core::loop_entry(void* stack) {
+  auto* me = static_cast<machine::Stack*>(stack);
+  begin_on(me);
   loop(me);
+}
+
+void Core::roam_entry(void* stack) {
+  auto* me = static_cast<machine::Stack*>(stack);
+  begin_on(me);
+  roam(me);
 }
 
 void Core::loop(machine::Stack* me) {
@@ -139,6 +150,8 @@ void Core::turn_over() {
   heard_ = domain.load(std::memory_order_relaxed)->bell();
   if (!arrivals.empty()) take_arrivals();
   timers.advance(now_, [this](Timer& timer) { fire(timer); });
+  if (commons != nullptr) [[unlikely]]
+    commons->advance(*this);
   if (poller.watched() != 0 && now_ - polled_ >= kPollEvery) poll(0);
   const auto waiting = static_cast<std::uint32_t>(ready.size());
   if (load.load(std::memory_order_relaxed) != waiting) {
@@ -182,7 +195,7 @@ Core* Core::give_way(std::uint8_t size_class) noexcept {
   machine::Nanoseconds waiting_since = 0;
   for (int round = 0; round < kFloodRounds && core->filled_the_pool(size_class); ++round) {
     if (!core->arrivals.empty()) core->end_turn_early();  // its receivers may be among them
-    if (!core->ready.empty() || !core->arrivals.empty()) {
+    if (core->has_work()) {
       core = yield();
       continue;
     }
@@ -221,6 +234,8 @@ void Core::take_arrivals() {
         Signal* signals = slot->inbox.settle();
         if (moved_in) adopt(*slot);
         take_in(*slot, signals);
+        if (slot->has(Slot::kRoams)) [[unlikely]]
+          look_at_timeout(*slot);
       }
     }
     slot = next;
@@ -275,6 +290,18 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
   if (slot.turn == Turn::kIdle && slot.oldest != nullptr) make_ready(slot);
 }
 
+[[gnu::noinline]] void Core::make_ready_slowly(Slot& slot) {
+  if (slot.has(Slot::kMoving)) return;  // ours already, but its arrival makes it ready
+  if (slot.has(Slot::kReceiving)) {
+    // When somebody else has claimed its wait, its resume is on the way.
+    if (slot.wait.claim_any()) resume_later(slot);
+    return;
+  }
+  if (slot.has(Slot::kTimeoutArmed)) disarm_timeout(slot);
+  slot.turn = Turn::kReady;
+  queue_hot(slot);
+}
+
 void Core::fire(Timer& timer) {
   switch (timer.kind) {
     case TimerKind::kWait: {
@@ -295,7 +322,8 @@ void Core::fire(Timer& timer) {
       break;
     }
     case TimerKind::kSend:
-      fire_send_timer(*this, static_cast<SendTimer&>(timer));
+      retire_send_timer(static_cast<SendTimer&>(timer));
+      deliver_send_timer(*this, static_cast<SendTimer&>(timer));
       break;
   }
 }
@@ -307,7 +335,10 @@ void Core::resume_later(Slot& slot) {
   }
   BULKHEAD_ASSERT(slot.turn == Turn::kParked || slot.has(Slot::kReceiving),
                   "only an actor that waits is resumed");
-  slot.clear(Slot::kReceiving);
+  if (slot.has(Slot::kReceiving | Slot::kRoams)) [[unlikely]] {
+    resume_slowly(slot);
+    return;
+  }
   if (slot.wait_timer != nullptr && slot.wait_timer->linked()) timers.cancel(*slot.wait_timer);
   slot.wait_timer = nullptr;
   slot.turn = Turn::kReady;
@@ -318,7 +349,30 @@ void Core::resume_later(Slot& slot) {
   }
 }
 
+[[gnu::noinline]] void Core::resume_slowly(Slot& slot) {
+  slot.clear(Slot::kReceiving);
+  if (slot.wait_timer != nullptr) cancel_timer(slot, *slot.wait_timer);
+  slot.wait_timer = nullptr;
+  slot.turn = Turn::kReady;
+  if (running != nullptr) {
+    queue_hot(slot);
+  } else {
+    queue_fair(slot);
+  }
+}
+
 // --- idleness ------------------------------------------------------------------------------------
+
+// Is there anything to run, here or for anybody?
+bool Core::has_work() const noexcept {
+  return !ready.empty() || !arrivals.empty() || (commons != nullptr && commons->has_work());
+}
+
+// Not while there are fresh timers of its own.
+machine::Nanoseconds Core::next_due() const noexcept {
+  const machine::Nanoseconds due = timers.next_due();
+  return commons == nullptr ? due : std::min(due, commons->next_due());
+}
 
 void Core::idle() {
   flush_all_outgoing();
@@ -329,7 +383,7 @@ void Core::idle() {
   } else {
     spin();
   }
-  if (!arrivals.empty() || !ready.empty()) return;
+  if (has_work()) return;
   ask_for_work();
   after_burst();
   sleep();
@@ -341,38 +395,39 @@ void Core::spin() {
   Domain& mine = *domain.load(std::memory_order_relaxed);
   if (mine.single()) return;  // nobody but outside threads could bring anything
   const machine::Nanoseconds start = machine::now();
+  const machine::Nanoseconds due = next_due();
   machine::Nanoseconds time = start;
   while (time - start < spin_limit_) {
     for (int i = 0; i < 32; ++i) {
-      if (!arrivals.empty()) {
+      if (has_work()) {
         spin_limit_ = std::min(spin_limit_ * 2, kMostSpin);
         return;
       }
       RealSync::spin_hint();
     }
     time = machine::now();
-    if (timers.next_due() <= time) return;
+    if (due <= time) return;
   }
   spin_limit_ = std::max(spin_limit_ / 2, kLeastSpin);
 }
 
 void Core::sleep() {
   Domain& mine = *domain.load(std::memory_order_relaxed);
-  const machine::Nanoseconds due = timers.next_due();
+  const machine::Nanoseconds due = next_due();
   machine::Nanoseconds timeout = machine::kNever;
   if (due != machine::kNever) {
     now_ = machine::now();
     timeout = due > now_ ? due - now_ : 0;
   }
   if (!arrivals.fall_asleep()) return;
-  if (mine.bell() != heard_) {  // the poll above may have swallowed the wake-up that goes with it
-    arrivals.wake_up();
-    return;
+  // The poll above may have swallowed the wake-up that goes with the bell.
+  if (mine.bell() == heard_ && (commons == nullptr || commons->fall_asleep(*this))) {
+    mine.core_sleeps(*this);
+    if (timeout != 0) counts.slept.raise();
+    poll(timeout);
+    mine.core_wakes(*this);
   }
-  mine.core_sleeps(*this);
-  if (timeout != 0) counts.slept.raise();
-  poll(timeout);
-  mine.core_wakes(*this);
+  if (commons != nullptr) picked_ = commons->wake_up(*this);
   arrivals.wake_up();
   now_ = machine::now();  // sleep is no work
 }
@@ -399,7 +454,7 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
   }
   // Not ours: home in batches.
   auto* free = static_cast<memory::Block*>(block);
-  Outgoing& batch = outgoing_[owner];
+  memory::Outgoing& batch = outgoing_[owner];
   free->size_class = size_class;
   free->next = batch.newest;
   if (batch.newest == nullptr) batch.oldest = free;
@@ -409,9 +464,9 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
 }
 
 void Core::flush_outgoing(std::size_t owner) noexcept {
-  Outgoing& batch = outgoing_[owner];
+  memory::Outgoing& batch = outgoing_[owner];
   core_at(static_cast<std::uint16_t>(owner))->pool.give_remote(batch.newest, batch.oldest);
-  batch = Outgoing{};
+  batch = memory::Outgoing{};
   --outgoing_owners_;
 }
 
@@ -431,63 +486,6 @@ void release_anywhere(Signal* signal) noexcept {
     auto* block = reinterpret_cast<memory::Block*>(signal);
     block->size_class = signal->size_class;
     owner->pool.give_remote(block, block);
-  }
-}
-
-// --- slots ---------------------------------------------------------------------------------------
-
-Slot* Core::take_slot() noexcept {
-  if (free_slots_ == nullptr) {
-    const std::size_t granted = domain.load(std::memory_order_relaxed)->grant_slots(kSlotBatch);
-    Slot* chain =
-        granted > 0 ? domain.load(std::memory_order_relaxed)->take_slots(granted) : nullptr;
-    std::size_t taken = 0;
-    while (chain != nullptr) {
-      Slot* next = chain->next_free;
-      chain->home.store(index, std::memory_order_release);  // [pair slot.home]
-      take_in(*chain, chain->inbox.settle());
-      chain->next_free = free_slots_;
-      free_slots_ = chain;
-      ++taken;
-      chain = next;
-    }
-    free_slot_count_ += taken;
-    domain.load(std::memory_order_relaxed)->return_grant(granted - taken);
-    if (free_slots_ == nullptr) return nullptr;
-  }
-  Slot* slot = free_slots_;
-  free_slots_ = slot->next_free;
-  --free_slot_count_;
-  return slot;
-}
-
-void Core::give_slot(Slot& slot) noexcept {
-  slot.next_free = free_slots_;
-  free_slots_ = &slot;
-  ++free_slot_count_;
-  if (free_slot_count_ >= domain.load(std::memory_order_relaxed)->slots_kept())
-    give_surplus_slots();
-}
-
-void Core::give_surplus_slots() noexcept {
-  Domain& mine = *domain.load(std::memory_order_relaxed);
-  const std::uint32_t reclaim = mine.reclaim();
-  const std::size_t keep = mine.ending() || reclaimed_ != reclaim ? 0 : mine.slots_kept() / 2;
-  Slot* chain = nullptr;
-  std::size_t given = 0;
-  while (free_slot_count_ > keep) {
-    Slot* slot = free_slots_;
-    free_slots_ = slot->next_free;
-    --free_slot_count_;
-    slot->next_free = chain;
-    chain = slot;
-    ++given;
-  }
-  mine.give_slots(chain);
-  mine.return_grant(given);
-  if (reclaimed_ != reclaim) {
-    reclaimed_ = reclaim;
-    mine.reclaimed();
   }
 }
 

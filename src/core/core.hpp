@@ -24,6 +24,7 @@
 #include "base/check.hpp"
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/exit.hpp"
+#include "core/counts.hpp"
 #include "core/poller.hpp"
 #include "core/ready_queue.hpp"
 #include "core/slot.hpp"
@@ -35,6 +36,7 @@
 
 namespace bulkhead::core {
 
+class Commons;
 class Core;
 class Domain;
 struct Worker;
@@ -49,51 +51,6 @@ inline constexpr std::size_t kMaxCores = 1024;
 // Messages that an actor may handle in one activation: adapts to the backlog in between.
 inline constexpr std::uint32_t kLeastBatch = 64;
 inline constexpr std::uint32_t kMostBatch = 1024;
-
-/// A count that its owner raises and others read. Raising it is a plain addition.
-class Count {
- public:
-  void raise(std::uint64_t by = 1) noexcept {
-    // Release: what was counted has happened [pair domain.quiescent].
-    value_.store(value_.load(std::memory_order_relaxed) + by, std::memory_order_release);
-  }
-  [[nodiscard]] std::uint64_t read() const noexcept {
-    return value_.load(std::memory_order_acquire);  // [pair domain.quiescent]
-  }
-  void reset() noexcept { value_.store(0, std::memory_order_relaxed); }
-
- private:
-  RealSync::atomic<std::uint64_t> value_{0};
-};
-
-/// What a core counts. Only grows.
-struct Counts {
-  Count sent;          // messages put into a queue or an inbox
-  Count handled;       // of the sent: handler returned
-  Count dropped_sent;  // of the sent: dropped
-  Count dropped[kDropCauses];
-  Count refused;
-  Count timeouts_armed;
-  Count timeouts_ended;
-  Count started;
-  Count ended;
-  Count failed;
-  Count moved;
-  Count slept;
-};
-
-/// Signals on their way home to the pool of another core.
-struct Outgoing {
-  memory::Block* newest = nullptr;
-  memory::Block* oldest = nullptr;
-  std::uint32_t count = 0;
-};
-
-/// The wait of a parked actor, in its frame.
-struct WaitTimer : Timer {
-  Slot* slot = nullptr;
-  std::uint64_t epoch = 0;
-};
 
 struct SendTimer;
 
@@ -170,17 +127,25 @@ class alignas(64) Core {
   void give_slot(Slot& slot) noexcept;
   /// Puts an idle actor to run.
   void make_ready(Slot& slot) {
-    if (slot.has(Slot::kMoving | Slot::kTimeoutArmed | Slot::kReceiving)) [[unlikely]] {
-      if (slot.has(Slot::kMoving)) return;  // ours already, but its arrival makes it ready
-      if (slot.has(Slot::kReceiving)) {
-        // When somebody else has claimed its wait, its resume is on the way.
-        if (slot.wait.claim_any()) resume_later(slot);
-        return;
-      }
-      disarm_timeout(slot);
+    if (slot.has(Slot::kMoving | Slot::kTimeoutArmed | Slot::kReceiving | Slot::kRoams))
+        [[unlikely]] {
+      make_ready_slowly(slot);
+      return;
     }
     slot.turn = Turn::kReady;
     ready.push_hot(&slot);
+  }
+  void make_ready_slowly(Slot& slot);
+  void resume_slowly(Slot& slot);
+  /// Puts a ready actor into a queue; but not the roaming one in hand, which goes to the commons
+  /// when it has had its turn.
+  void queue_hot(Slot& slot) noexcept {
+    if (&slot != roamer_) [[likely]]
+      ready.push_hot(&slot);
+  }
+  void queue_fair(Slot& slot) noexcept {
+    if (&slot != roamer_) [[likely]]
+      ready.push_fair(&slot);
   }
   /// Appends a list of signals from the inbox.
   void take_in(Slot& slot, Signal* signals) noexcept;
@@ -200,11 +165,28 @@ class alignas(64) Core {
   /// Ends the wait of an actor parked here whose epoch has been claimed.
   void resume_later(Slot& slot);
   void disarm_timeout(Slot& slot) noexcept;
+  /// A timer of an actor of this core; cancels it if it runs.
+  void start_timer(const Slot& slot, Timer& timer, machine::Nanoseconds delay) noexcept {
+    if (slot.has(Slot::kRoams)) [[unlikely]] {
+      start_in_commons(timer, delay);
+    } else {
+      timers.start(timer, delay);
+    }
+  }
+  void cancel_timer(const Slot& slot, Timer& timer) noexcept {
+    if (slot.has(Slot::kRoams)) [[unlikely]] {
+      cancel_in_commons(timer);
+    } else if (timer.linked()) {
+      timers.cancel(timer);
+    }
+  }
   /// Makes an actor of this core end at its next wait, its frames being unwound; at once when it is
   /// waiting, or idle.
   void unwind(Slot& slot);
   /// For an actor that has come here: ends it, if its domain is ending and the others have been.
   void end_newcomer(Slot& slot);
+  /// Sends a new actor that roams, and has been made here, on its way.
+  void launch(Slot& slot) noexcept;
 
   // --- the watch (away.cpp) ----------------------------------------------------------------------
 
@@ -228,6 +210,9 @@ class alignas(64) Core {
   RealSync::atomic<std::uint32_t> load{0};
   /// The domain that the core belongs to; null while it is not in use.
   RealSync::atomic<Domain*> domain{nullptr};
+  /// Where actors that roam are at home; null when none do. Written while the domain does not run.
+  Commons* commons = nullptr;
+  bool is_commons = false;  // no thread's core: it stands for the commons as a home
   Counts counts;
   /// Chunks of the pool, as of the last sleep.
   RealSync::atomic<std::size_t> pool_chunks{0};
@@ -243,6 +228,7 @@ class alignas(64) Core {
   // --- owner's data ------------------------------------------------------------------------------
 
   alignas(64) std::uint16_t index = 0;
+  std::uint16_t place = 0;          // within its domain
   bool solo = false;                // has one actor, which has the thread to itself
   Shown<Slot*> running = nullptr;   // no other thread follows it, but to name it
   machine::Stack* stack = nullptr;  // that the loop runs on
@@ -260,8 +246,11 @@ class alignas(64) Core {
   friend class Domain;
   friend class InTheMiddle;
 
+  static void begin_on(machine::Stack* me);
   static void loop_entry(void* stack);
   [[noreturn]] static void loop(machine::Stack* me);
+  [[nodiscard]] bool has_work() const noexcept;
+  [[nodiscard]] machine::Nanoseconds next_due() const noexcept;
   [[noreturn]] static void leave_loop(machine::Stack* me);
   void turn_over();
   void note_cost(machine::Nanoseconds elapsed) noexcept;
@@ -330,18 +319,33 @@ class alignas(64) Core {
   void become_current() noexcept;
   static void resign() noexcept;
 
+  // roaming.cpp
+  static void roam_entry(void* stack);
+  [[noreturn]] static void roam(machine::Stack* me);
+  [[nodiscard]] Slot* next_of_both();
+  [[nodiscard]] Slot* take_local() noexcept;
+  [[nodiscard]] Slot* take_roamer();
+  void take_on(Slot& slot);
+  void let_go();
+  void look_at_timeout(Slot& slot) noexcept;
+  bool end_roamer(Slot& slot);
+  void start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept;
+  void cancel_in_commons(Timer& timer) noexcept;
+
   // stop.cpp
   void end_all_actors();
+  void name_and_unwind(Slot& slot);
   bool sweep_arrivals();
   void sweep_memory() noexcept;
 
   Slot* free_slots_ = nullptr;
   std::size_t free_slot_count_ = 0;
-  Outgoing* outgoing_ = nullptr;  // by core index
+  memory::Outgoing* outgoing_ = nullptr;  // by core index
   std::uint32_t outgoing_owners_ = 0;
-  machine::Stack* spare_ = nullptr;  // for the next park, so that it cannot fail
-  Slot* first_ = nullptr;            // to go on with on a stack of another size
-  std::uint32_t heard_ = 0;          // the domain's bell, as of the last turn
+  machine::Stack* spare_ = nullptr;      // for the next park, so that it cannot fail
+  Slot* first_ = nullptr;                // to go on with on a stack of another size
+  machine::EntryPoint entry_ = nullptr;  // of the loop, on a fresh stack
+  std::uint32_t heard_ = 0;              // the domain's bell, as of the last turn
   machine::Nanoseconds now_ = 0;
   machine::Nanoseconds polled_ = 0;
   machine::Nanoseconds busy_since_ = 0;
@@ -354,6 +358,11 @@ class alignas(64) Core {
   std::uint32_t slow_turns_ = 0;
   std::uint32_t dropping_ = 0;  // user code runs that must not wait: see InTheMiddle
   std::uint64_t handled_before_ = 0;
+  Slot* roamer_ = nullptr;      // the roaming actor in hand: its right is this core's
+  bool goes_on_ = false;        // and it has its turn again
+  bool fair_next_ = false;      // the next of its own is chosen fairly
+  bool picked_ = false;         // it was woken to take from the commons
+  std::size_t named_ = 0;       // or counted, of those that a stop has ended
   std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
@@ -456,17 +465,11 @@ class InTheMiddle {
   Core* core_;
 };
 
-/// Coarse time: units of 2^20 ns, about a millisecond, wrapping.
-[[nodiscard]] constexpr std::uint32_t coarse(machine::Nanoseconds time) noexcept {
-  return static_cast<std::uint32_t>(time >> 20);
-}
-
 /// The identity of the actor in a slot, also while its exit is carried out. Owner.
 [[nodiscard]] Pid pid_of(const Slot& slot) noexcept;
 
 /// Gives a signal's memory back. Any thread.
 void release_anywhere(Signal* signal) noexcept;
-
 /// Takes a request to stop off the running actor: true when there was one, and its runtime goes on.
 [[nodiscard]] bool take_stop_request() noexcept;
 /// From now on a request to stop wakes the running actor, but does not unwind it. False when there
@@ -482,12 +485,13 @@ void hear_no_stop_requests() noexcept;
 
 /// The cores of the process, by index. Any thread; null when never used.
 [[nodiscard]] Core* core_at(std::uint16_t index) noexcept;
-
 /// Throws std::logic_error, which says why the running actor must not block here.
 [[noreturn]] void refuse_to_block();
 /// Puts a signal into the inbox of an actor of this domain, and tells its home. Its threads.
 void push_home(Slot& slot, Signal& signal) noexcept;
 
+/// For who has got the right of notification: tells the home. Any thread that may touch it (D2).
+void notify(Slot& slot) noexcept;
 /// Wakes a waiter whose epoch the caller has claimed. Any thread.
 void wake(Slot& slot) noexcept;
 

@@ -124,7 +124,8 @@ Domain& Domain::take(const Config& config, std::size_t cores) {
   domain->stack_class = machine::stack_class(config.stack_size);
   reset(domain->outside);
   try {
-    for (std::size_t i = 0; i < cores; ++i) domain->add_core();
+    if (config.run_queue != RunQueue::kPartitioned) domain->make_commons(cores);
+    for (std::size_t i = 0; i < cores; ++i) domain->add_core().commons = domain->commons();
   } catch (...) {
     give(*domain);
     throw;
@@ -140,17 +141,42 @@ Core& Domain::add_core() {
   reset(core.counts);
   core.solo = false;
   core.worker = nullptr;
+  core.commons = nullptr;
   core.domain.store(this, std::memory_order_release);
   const std::size_t place = all_cores_.load(std::memory_order_relaxed);
+  core.place = static_cast<std::uint16_t>(place);
   cores_[place] = &core;
   all_cores_.store(place + 1, std::memory_order_release);  // [pair domain.cores]
   return core;
+}
+
+void Domain::make_commons(std::size_t cores) {
+  Core& home = take_core();
+  try {
+    commons_ = std::make_unique<Commons>(*this, home, config_.run_queue, cores);
+  } catch (...) {
+    give_core(home);
+    throw;
+  }
+  home.commons = commons_.get();
+  home.is_commons = true;
+  home.domain.store(this, std::memory_order_release);
+}
+
+void Domain::end_commons() noexcept {
+  if (commons_ == nullptr) return;
+  Core& home = commons_->home();
+  home.commons = nullptr;
+  home.is_commons = false;
+  give_core(home);
+  commons_.reset();
 }
 
 void Domain::give(Domain& domain) noexcept {
   domain.hooks_.close();  // a thread outside that is in one of them comes out of it first
   const std::size_t count = domain.all_cores_.exchange(0);
   for (std::size_t i = 0; i < count; ++i) give_core(*domain.cores_[i]);
+  domain.end_commons();
   domain.config_ = Config{};
   domain.vacant_solos_.clear();
   domain.core_count_ = 0;
@@ -171,6 +197,7 @@ void Domain::start() {
   failures_untold_.store(0);
   process_ = machine::process_id();
   phase_.store(Phase::kRunning, std::memory_order_release);
+  if (commons_ != nullptr) commons_->restart(machine::now());
   try {
     for (std::size_t i = 0; i < all_cores(); ++i) {
       cores_[i]->poller.open();
@@ -240,6 +267,9 @@ void Domain::sweep() noexcept {
     again = false;
     for (std::size_t i = 0; i < all_cores(); ++i) again |= cores_[i]->sweep_arrivals();
   }
+  BULKHEAD_CHECK(
+      commons_ == nullptr || (!commons_->has_work() && commons_->next_due() == machine::kNever),
+      "nothing roams after the last actor's end");
   for (std::size_t i = 0; i < all_cores(); ++i) {
     cores_[i]->sweep_memory();
     cores_[i]->poller.close();

@@ -25,12 +25,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bulkhead/config.hpp"
 #include "bulkhead/stats.hpp"
+#include "core/commons.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "sync/gate.hpp"
@@ -81,6 +83,8 @@ class Domain {
   [[nodiscard]] std::size_t core_count() const noexcept { return core_count_; }
   [[nodiscard]] Core& core(std::size_t index) const noexcept { return *cores_[index]; }
   [[nodiscard]] const Config& config() const noexcept { return config_; }
+  /// The home of actors that roam; null when all are at home on cores.
+  [[nodiscard]] Commons* commons() const noexcept { return commons_.get(); }
 
   sync::Gate<RealSync> gate;
   OutsideCounts outside;
@@ -173,6 +177,8 @@ class Domain {
   void give_all_slots() noexcept;
   void start_thread(Core& core);
   void open_poller(Core& core);
+  void make_commons(std::size_t cores);
+  void end_commons() noexcept;
   Core& add_core();
   [[nodiscard]] std::size_t all_cores() const noexcept {
     return all_cores_.load(std::memory_order_acquire);  // [pair domain.cores]
@@ -186,6 +192,7 @@ class Domain {
   RealSync::atomic<std::size_t> all_cores_{0};
   std::size_t core_count_ = 0;
   std::vector<int> cpus_;
+  std::unique_ptr<Commons> commons_;
   Crew crew_{*this};
   RealSync::atomic<Phase> phase_{Phase::kStopped};
   Left left_ = Left::kIdle;

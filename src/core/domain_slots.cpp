@@ -1,4 +1,4 @@
-// A domain's slots: how many may be out, and those that no core keeps.
+// Vacant slots: how many of a domain may be out, those that no core keeps, and those that one does.
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -8,6 +8,10 @@
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
+
+namespace {
+constexpr std::size_t kSlotBatch = 256;
+}  // namespace
 
 Slot* Domain::take_slots(std::size_t wanted) noexcept {
   Slot* chain = nullptr;
@@ -97,6 +101,63 @@ void Domain::reclaimed() noexcept {
   sync::Guard guard(lock_);
   ++reclaimed_;
   changed_.notify_all();
+}
+
+// --- what a core keeps -----------------------------------------------------------------------
+
+Slot* Core::take_slot() noexcept {
+  if (free_slots_ == nullptr) {
+    const std::size_t granted = domain.load(std::memory_order_relaxed)->grant_slots(kSlotBatch);
+    Slot* chain =
+        granted > 0 ? domain.load(std::memory_order_relaxed)->take_slots(granted) : nullptr;
+    std::size_t taken = 0;
+    while (chain != nullptr) {
+      Slot* next = chain->next_free;
+      chain->home.store(index, std::memory_order_release);  // [pair slot.home]
+      take_in(*chain, chain->inbox.settle());
+      chain->next_free = free_slots_;
+      free_slots_ = chain;
+      ++taken;
+      chain = next;
+    }
+    free_slot_count_ += taken;
+    domain.load(std::memory_order_relaxed)->return_grant(granted - taken);
+    if (free_slots_ == nullptr) return nullptr;
+  }
+  Slot* slot = free_slots_;
+  free_slots_ = slot->next_free;
+  --free_slot_count_;
+  return slot;
+}
+
+void Core::give_slot(Slot& slot) noexcept {
+  slot.next_free = free_slots_;
+  free_slots_ = &slot;
+  ++free_slot_count_;
+  if (free_slot_count_ >= domain.load(std::memory_order_relaxed)->slots_kept())
+    give_surplus_slots();
+}
+
+void Core::give_surplus_slots() noexcept {
+  Domain& mine = *domain.load(std::memory_order_relaxed);
+  const std::uint32_t reclaim = mine.reclaim();
+  const std::size_t keep = mine.ending() || reclaimed_ != reclaim ? 0 : mine.slots_kept() / 2;
+  Slot* chain = nullptr;
+  std::size_t given = 0;
+  while (free_slot_count_ > keep) {
+    Slot* slot = free_slots_;
+    free_slots_ = slot->next_free;
+    --free_slot_count_;
+    slot->next_free = chain;
+    chain = slot;
+    ++given;
+  }
+  mine.give_slots(chain);
+  mine.return_grant(given);
+  if (reclaimed_ != reclaim) {
+    reclaimed_ = reclaim;
+    mine.reclaimed();
+  }
 }
 
 }  // namespace bulkhead::core

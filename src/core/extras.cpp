@@ -1,10 +1,12 @@
 #include "core/extras.hpp"
 
 #include <new>
+#include <optional>
 #include <stdexcept>
 
 #include "base/critical.hpp"
 #include "bulkhead/timer.hpp"
+#include "core/commons.hpp"
 #include "core/domain.hpp"
 #include "core/slab.hpp"
 #include "machine/pages.hpp"
@@ -117,22 +119,60 @@ std::uint32_t next_generation(SendTimer& timer) noexcept {
   return next;
 }
 
-// Unlinks a timer from its owner and makes its record free. A record whose generation is spent is
-// never used again.
-void give_record(Slot& owner, Core& core, SendTimer& timer) noexcept {
-  Extras& extras = *owner.extras;
+void unlink_from_owner(Extras& extras, SendTimer& timer) noexcept {
   if (timer.next_of_owner != nullptr) {
     timer.next_of_owner->previous_of_owner = timer.previous_of_owner;
   }
   (timer.previous_of_owner != nullptr ? timer.previous_of_owner->next_of_owner : extras.timers) =
       timer.next_of_owner;
   --extras.timer_count;
-  if (next_generation(timer) == UINT32_MAX - 1) return;
+}
+
+// A record that was retired is free; but one whose generation is spent is never used again.
+void give_record(Core& core, SendTimer& timer) noexcept {
+  if (timer.generation.load(std::memory_order_relaxed) == UINT32_MAX - 1) return;
   timer.next_of_owner = core.free_timers;
   core.free_timers = &timer;
 }
 
+// The timers of an actor, and the wheel that they are in; locked while it lives, if that is the
+// commons'.
+class TimersOf {
+ public:
+  TimersOf(const Slot& slot, Core& core) noexcept : core_(core) {
+    if (slot.has(Slot::kRoams)) [[unlikely]]
+      shared_.emplace(*core.commons);
+  }
+  [[nodiscard]] TimerWheel& wheel() const noexcept {
+    return shared_ ? shared_->wheel() : core_.timers;
+  }
+
+ private:
+  Core& core_;
+  std::optional<Commons::Timers> shared_;
+};
+
+// What is left of a timer that does not fire any more.
+struct Ended {
+  Signal* signal = nullptr;
+  const SignalOps* ops = nullptr;
+};
+
+Ended end_timer(const TimersOf& timers, Core& core, SendTimer& timer) noexcept {
+  timers.wheel().cancel(timer);
+  retire_send_timer(timer);
+  const Ended ended{timer.signal, timer.ops};
+  give_record(core, timer);
+  return ended;
+}
+
 }  // namespace
+
+void retire_send_timer(SendTimer& timer) noexcept {
+  const auto owner = static_cast<std::uint32_t>(timer.owner.load(std::memory_order_relaxed));
+  unlink_from_owner(*Slab::at(owner).extras, timer);
+  static_cast<void>(next_generation(timer));
+}
 
 void give_free_timers(Core& core) noexcept {
   if (core.free_timers == nullptr) return;  // there may be no slab, and no room to make it
@@ -157,23 +197,24 @@ void tell_stop(Slot& slot) noexcept {
 void discard_extras(Slot& slot, Core& core) noexcept {
   if (slot.has(Slot::kUnwind)) tell_stop(slot);
   delete slot.extras->stop;
-  while (SendTimer* timer = slot.extras->timers) {
-    core.timers.cancel(*timer);
-    Signal* signal = timer->signal;
-    const SignalOps* ops = timer->ops;
-    give_record(slot, core, *timer);
-    discard(signal, ops, core);
+  for (;;) {
+    Ended ended;
+    {
+      const TimersOf timers(slot, core);
+      if (slot.extras->timers == nullptr) break;
+      ended = end_timer(timers, core, *slot.extras->timers);
+    }
+    discard(ended.signal, ended.ops, core);
   }
   core.release_block(slot.extras, slot.extras->pool, 0);
   slot.extras = nullptr;
 }
 
-void fire_send_timer(Core& core, SendTimer& timer) noexcept {
+void deliver_send_timer(Core& core, SendTimer& timer) noexcept {
   Signal* signal = timer.signal;
   const SignalOps* ops = timer.ops;
   const Pid to = timer.to;
-  const auto owner = static_cast<std::uint32_t>(timer.owner.load(std::memory_order_relaxed));
-  give_record(Slab::at(owner), core, timer);
+  give_record(core, timer);
   const Delivery delivery = admit_later(to, signal);
   if (delivery == Delivery::kQueued) {
     commit(to, signal, ops);
@@ -214,6 +255,7 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   timer.kind = TimerKind::kSend;
   timer.to = to;
   timer.owner.store(packed(pid_of(slot)), std::memory_order_relaxed);
+  const TimersOf timers(slot, *core);
   const std::uint32_t generation = next_generation(timer);
   timer.signal = signal;
   timer.ops = ops;
@@ -222,7 +264,7 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   if (extras.timers != nullptr) extras.timers->previous_of_owner = &timer;
   extras.timers = &timer;
   ++extras.timer_count;
-  core->timers.start(timer, delay.nanoseconds());
+  timers.wheel().start(timer, delay.nanoseconds());
   return TimerRef(timer.index, generation);
 }
 
@@ -239,17 +281,17 @@ bool cancel(TimerRef reference) {
   core::Slot& slot = *core->running;
   if (slot.extras == nullptr) return false;
   core::SendTimer* found = core::TimerSlab::process().find(reference.index());
-  if (found == nullptr || reference.generation() % 2 == 0 ||
-      found->generation.load(std::memory_order_relaxed) != reference.generation() ||
-      found->owner.load(std::memory_order_relaxed) != core::packed(core::pid_of(slot))) {
-    return false;
+  if (found == nullptr || reference.generation() % 2 == 0) return false;
+  core::Ended ended;
+  {
+    const core::TimersOf timers(slot, *core);
+    if (found->generation.load(std::memory_order_relaxed) != reference.generation() ||
+        found->owner.load(std::memory_order_relaxed) != core::packed(core::pid_of(slot))) {
+      return false;
+    }
+    ended = core::end_timer(timers, *core, *found);
   }
-  core::SendTimer& timer = *found;
-  core->timers.cancel(timer);
-  Signal* signal = timer.signal;
-  const SignalOps* ops = timer.ops;
-  core::give_record(slot, *core, timer);
-  core::discard(signal, ops, *core);
+  core::discard(ended.signal, ended.ops, *core);
   return true;
 }
 

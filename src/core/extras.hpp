@@ -7,8 +7,8 @@
 namespace bulkhead::core {
 
 /// A timer that delivers a message. It belongs to the actor that started it, and is touched by that
-/// actor's core only; but for generation and owner, which whoever holds a stale TimerRef may look
-/// at. Its memory is never unmapped.
+/// actor's core only, or, if that roams, under the lock of the commons; but for generation and
+/// owner, which whoever holds a stale TimerRef may look at. Its memory is never unmapped.
 struct SendTimer : Timer {
   RealSync::atomic<std::uint32_t> generation;  // odd while the timer is used
   std::uint32_t index;
@@ -35,8 +35,10 @@ static_assert(sizeof(Extras) <= kSmallestBlock);
 void tell_stop(Slot& slot) noexcept;
 /// Ends an actor's timers and gives its extras back.
 void discard_extras(Slot& slot, Core& core) noexcept;
-/// A timer's message goes to its receiver.
-void fire_send_timer(Core& core, SendTimer& timer) noexcept;
+/// A timer's message goes to its receiver: the timer, which is out of its wheel, is taken from its
+/// owner, and then delivered, and its record given to the core.
+void retire_send_timer(SendTimer& timer) noexcept;
+void deliver_send_timer(Core& core, SendTimer& timer) noexcept;
 /// Gives a core's free records back to the process.
 void give_free_timers(Core& core) noexcept;
 /// Timers leave their core's wheel, and join the next one's.

@@ -64,7 +64,7 @@ bool Core::may_give_way() const noexcept {
 
 // Is there anybody who would run, or anything that the loop would do?
 bool Core::others_wait(machine::Nanoseconds now) const noexcept {
-  return !ready.empty() || !arrivals.empty() || timers.has_fresh() || timers.next_due() <= now ||
+  return has_work() || timers.has_fresh() || next_due() <= now ||
          (poller.watched() != 0 && now - polled_ >= kPollEvery) ||
          domain.load(std::memory_order_relaxed)->bell() != heard_;
 }
@@ -190,14 +190,15 @@ void Core::requeue_by_time(Slot& slot) {
   }
   if (now - in_row_since_ < message_slice_) {
     slot.turn = Turn::kReady;
-    ready.push_hot(&slot);
+    goes_on_ = &slot == roamer_;
+    queue_hot(slot);
     return;
   }
   in_row_ = nullptr;
   end_turn_early();
   if (slow_turns_ == 0 && moves_to_sender(slot)) return;
   slot.turn = Turn::kReady;
-  ready.push_fair(&slot);
+  queue_fair(slot);
 }
 
 // Out of line, and entered only when the count is used up.

@@ -4,6 +4,7 @@
 
 #include "base/check.hpp"
 #include "base/critical.hpp"
+#include "core/commons.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/guest.hpp"
@@ -38,10 +39,19 @@ Signal* make_signal(Core* core, std::uint8_t size_class, std::size_t bytes) {
   return signal;
 }
 
+}  // namespace
+
 void notify(Slot& slot) noexcept {
   // Whoever holds the right may read home: it changes only under the right.
-  core_at(slot.home.load(std::memory_order_acquire))->notify_remote(slot);
+  Core& home = *core_at(slot.home.load(std::memory_order_acquire));
+  if (home.is_commons) [[unlikely]] {
+    home.commons->push(slot);
+  } else {
+    home.notify_remote(slot);
+  }
 }
+
+namespace {
 
 // The domain that a slot's actor lives or lived in; null when that is gone.
 Domain* domain_of(const Slot* slot) noexcept {

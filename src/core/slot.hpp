@@ -16,6 +16,11 @@
 //  S5  A vacant slot still has a home, whose core drops what stragglers push into it. Who wants to
 //      use it for another core claims its right of notification first, as for a move, and takes its
 //      home away. So the former home's core touches a vacant slot only while it holds the right.
+//  S6  An actor that roams (commons.hpp) is owned by who holds its right of notification, while its
+//      home is the commons: whoever has taken it from the shared queue, or claimed the right. That
+//      core becomes its home for an activation, and keeps the right meanwhile. It ends that by
+//      storing the commons as home, and then giving the right up, or putting the actor back into
+//      the queue. While its home is a core that does not hold its right, it is owned as any other.
 //
 // Order (A7). Signals from actor S to actor R are handled in the order sent, wherever both are and
 // however they move. S sends either into R's inbox (R's home is not S's core) or, as R's owner,
@@ -139,6 +144,7 @@ struct alignas(64) Slot {
   static constexpr std::uint16_t kReceiving = 4096;   // in a wait that any message ends
   static constexpr std::uint16_t kHearsStop = 8192;   // in a wait that a stop ends, but not unwinds
   static constexpr std::uint16_t kUnwinding = 16384;  // has been unwound, unless somebody caught it
+  static constexpr std::uint16_t kRoams = 32768;      // any core may run it: commons.hpp
 
   [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
   void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }

@@ -47,24 +47,31 @@ void say_who_is_left(const Slot& slot) {
 // cores share a million that are to end, would take longer than the ending.
 void Core::end_all_actors() {
   unwound_ = true;
-  std::size_t busy = 0;
+  named_ = 0;
   // So that no vacant slot that had its home here is taken by another core while we look at it.
   Domain& mine = *domain.load(std::memory_order_relaxed);
-  const bool names = mine.names_busy();
   sync::Guard guard(mine.slots_lock());
   for (const std::uint32_t slot_index : mine.owned_slots()) {
     Slot& slot = Slab::at(slot_index);
+    if (end_roamer(slot)) continue;
     if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
-    if (slot.has(Slot::kMoving)) continue;
-    if (names &&
-        (slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway)) {
-      if (++busy <= kMostNamed) say_who_is_left(slot);
-    }
-    unwind(slot);
+    if (!slot.has(Slot::kMoving)) name_and_unwind(slot);
   }
-  if (busy > kMostNamed) {
-    std::fprintf(stderr, "bulkhead: shutdown: and %zu more on that core\n", busy - kMostNamed);
+  if (named_ > kMostNamed) {
+    std::fprintf(stderr, "bulkhead: shutdown: and %zu more on that core\n", named_ - kMostNamed);
   }
+}
+
+void Core::name_and_unwind(Slot& slot) {
+  const bool busy =
+      slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway;
+  // One that roams may have been marked and named by another core.
+  const bool told = slot.has(Slot::kRoams) && slot.has(Slot::kUnwind);
+  if (busy && !told && !domain.load(std::memory_order_relaxed)->names_busy() &&
+      ++named_ <= kMostNamed) {
+    say_who_is_left(slot);
+  }
+  unwind(slot);
 }
 
 void Core::end_newcomer(Slot& slot) {

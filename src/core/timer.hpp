@@ -1,6 +1,6 @@
 // Timer: something that is due at a time, a link in its core's TimerWheel. Lives where its user
 // puts it: in the frame of a blocked handler, in a slot, in a record. Touched by the owning core
-// only.
+// only; those of actors that roam, under the lock of their commons (commons.hpp).
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,11 @@
 #include "machine/clock.hpp"
 
 namespace bulkhead::core {
+
+/// Coarse time: units of 2^20 ns, about a millisecond, wrapping.
+[[nodiscard]] constexpr std::uint32_t coarse(machine::Nanoseconds time) noexcept {
+  return static_cast<std::uint32_t>(time >> 20);
+}
 
 enum class TimerKind : std::uint8_t {
   kWait,            // ends the wait of a parked actor
@@ -32,5 +37,13 @@ struct Timer {
 };
 
 static_assert(sizeof(Timer) == 32);
+
+struct Slot;
+
+/// The wait of a parked actor, in its frame.
+struct WaitTimer : Timer {
+  Slot* slot = nullptr;
+  std::uint64_t epoch = 0;
+};
 
 }  // namespace bulkhead::core

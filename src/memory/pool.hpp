@@ -42,6 +42,13 @@ struct Block {
   std::uintptr_t size_class;
 };
 
+/// Blocks on their way home to the pool of another core.
+struct Outgoing {
+  Block* newest = nullptr;
+  Block* oldest = nullptr;
+  std::uint32_t count = 0;
+};
+
 class Pool {
  public:
   Pool() = default;

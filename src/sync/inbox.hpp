@@ -22,6 +22,8 @@
 //      of its core (push), or of the core that it moves to (claim_right).
 //  I3  The owner settles only after it has taken the actor from its arrivals, that is after the
 //      link is free again.
+//  I5  Where the owner of an actor is whoever holds its right (slot.hpp, S6), it keeps the right
+//      for as long as it owns the actor, and gives both up at once, by settle_if_empty.
 //  I4  take and settle hand over signals in the order in which they were pushed; so do two takes in
 //      a row. Signals of one sender are pushed in the order sent; that is the whole order argument.
 // Checked by inbox_model.cpp: order, nothing lost or doubled, one notification per right.
@@ -69,6 +71,15 @@ class Inbox {
   [[nodiscard]] Node* settle() noexcept {
     // Release: we are done with the arrival link [pair inbox.settle].
     return oldest_first(head_.exchange(kQuiet, std::memory_order_acq_rel));
+  }
+
+  /// Owner, holding the right: gives it up, if nothing has come meanwhile. False when it holds
+  /// signals; then nothing has changed.
+  [[nodiscard]] bool settle_if_empty() noexcept {
+    std::uintptr_t told = kTold;
+    // Release: the next to hold the right may be the next owner [pair inbox.settle].
+    return head_.compare_exchange_strong(told, kQuiet, std::memory_order_release,
+                                         std::memory_order_relaxed);
   }
 
   /// Owner: claims the right, in order to move the actor. False when somebody else holds it.

@@ -6,6 +6,9 @@
 //       between a push and its notification, as a send to an actor of the same core does.
 //   a_second_claimer       I1, I2 for claim_right: of the owner, the senders and somebody who wants
 //       to move the actor, one holds the right
+//   whoever_holds_the_right   I5: two cores take the actor by turns from a queue that they share.
+//       Who has taken it owns it until it gives the right up, which it does only when nothing has
+//       come
 //
 // Broken copies follow: the same code with one memory order weaker, and code with one thing wrong.
 #include <gtest/gtest.h>
@@ -28,7 +31,7 @@ using Right = Inbox<ModelSync, Note>;
 
 // --- the production code, with one memory order weaker ---
 
-enum class Step { kPush, kTake, kSettle, kClaim };
+enum class Step { kPush, kTake, kSettle, kClaim, kSettleIfEmpty };
 
 template <Step step, std::memory_order order>
 struct Weaker : ModelSync {
@@ -46,7 +49,8 @@ struct Weaker : ModelSync {
     }
     bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
                                  std::memory_order failure) {
-      return Base::compare_exchange_strong(expected, desired, of(Step::kClaim, success), failure);
+      const Step which = desired == 0 ? Step::kSettleIfEmpty : Step::kClaim;
+      return Base::compare_exchange_strong(expected, desired, of(which, success), failure);
     }
     T exchange(T value, std::memory_order written) {
       return Base::exchange(value, of(value == 0 ? Step::kSettle : Step::kTake, written));
@@ -60,12 +64,13 @@ using WeakInbox = Inbox<Weaker<step, order>, Note>;
 // --- an inbox with one thing wrong ---
 
 enum class Flaw {
-  kPushesByStore,   // a push between look and store is overwritten
-  kTellsWhenEmpty,  // whoever finds it empty notifies, told or not
-  kTakeSettles,     // an early take gives up the right that a sender holds
-  kSettlesByStore,  // what comes between look and store is lost
-  kNewestFirst,     // not turned around
-  kClaimsByStore    // a push between look and claim loses its right
+  kPushesByStore,    // a push between look and store is overwritten
+  kTellsWhenEmpty,   // whoever finds it empty notifies, told or not
+  kTakeSettles,      // an early take gives up the right that a sender holds
+  kSettlesByStore,   // what comes between look and store is lost
+  kNewestFirst,      // not turned around
+  kClaimsByStore,    // a push between look and claim loses its right
+  kLooksThenSettles  // a push between look and settling is left without a right
 };
 
 template <Flaw flaw>
@@ -100,6 +105,16 @@ class Broken {
       return oldest_first(old);
     }
     return oldest_first(head_.exchange(kQuiet, kAcqRel));
+  }
+
+  bool settle_if_empty() {
+    std::uintptr_t told = kTold;
+    if constexpr (flaw == Flaw::kLooksThenSettles) {
+      if (head_.load(kAcquire) != kTold) return false;
+      head_.store(kQuiet, kRelease);
+      return true;
+    }
+    return head_.compare_exchange_strong(told, kQuiet, kRelease, kRelaxed);
   }
 
   bool claim_right() {
@@ -275,6 +290,59 @@ model::Result a_second_claimer(const model::Options& options) {
   });
 }
 
+enum class Giving { kUp, kUpFirst };  // the second touches the actor after it has let go of it
+
+// One of the cores that take the actor from where all can find it.
+template <class AnyInbox>
+void own_by_turns(Actor<AnyInbox>& actor, ModelSync::plain<Reader<AnyInbox>>& reader, unsigned all,
+                  Giving giving) {
+  while (actor.handled.load(kRelaxed) < all) {
+    unsigned told = 1;
+    if (!actor.news.compare_exchange_strong(told, 0, kAcquire, kRelaxed)) {
+      model::check(told == 0, "an actor is in the queue once");
+      ModelSync::spin_hint();
+      continue;
+    }
+    ++actor.link.edit();
+    do {
+      if (actor.inbox.has_mail()) {
+        Note* notes = actor.inbox.take();
+        actor.handled.fetch_add(reader.edit().read(notes), kRelaxed);
+      }
+    } while (!actor.inbox.settle_if_empty());
+    if (giving == Giving::kUpFirst) ++actor.link.edit();
+  }
+}
+
+template <class AnyInbox>
+model::Result whoever_holds_the_right(const model::Options& options, const Setting& setting,
+                                      Giving giving = Giving::kUp) {
+  return model::explore(options, [setting, giving](model::Run& run) {
+    struct State {
+      Actor<AnyInbox> actor;
+      ModelSync::plain<Reader<AnyInbox>> reader{Reader<AnyInbox>(actor)};
+    };
+    auto s = std::make_shared<State>();
+    s->actor.name(run);
+    run.name("reader", s->reader);
+    for (unsigned i = 0; i < 2; ++i) {
+      run.thread(i == 0 ? "core 0" : "core 1", [s, setting, giving] {
+        own_by_turns(s->actor, s->reader, setting.all(), giving);
+      });
+    }
+    for (unsigned i = 0; i < kMostSenders; ++i) {
+      if (setting.notes[i] == 0) continue;
+      run.thread(i == 0 ? "sender 0" : "sender 1",
+                 [s, setting, i] { s->actor.send(i, setting.notes[i]); });
+    }
+    run.finally([s, setting] {
+      model::check(s->actor.handled.load() == setting.all(), "each note comes once");
+      const unsigned told = s->actor.news.load();
+      model::check(s->actor.inbox.claim_right() == (told == 0), "who is told of holds the right");
+    });
+  });
+}
+
 void expect_ok(const model::Result& r) { EXPECT_TRUE(r.ok()) << r.report(); }
 
 // What is wrong without weak memory is looked for without.
@@ -336,6 +404,26 @@ TEST(InboxModel, the_right_is_claimed_by_one) { expect_ok(a_second_claimer<Right
 TEST(InboxModel, a_right_that_two_have_is_found) {
   expect_found(a_second_claimer<Broken<Flaw::kClaimsByStore>>(kSequential), kLinkRace);
   expect_found(a_second_claimer<WeakInbox<Step::kClaim, kRelaxed>>(kSequential), kLinkRace);
+}
+
+constexpr Setting kOneSender{.notes = {2, 0}};
+constexpr Setting kTwoSenders{.notes = {1, 1}};
+
+TEST(InboxModel, an_actor_is_owned_by_who_holds_its_right) {
+  expect_ok(whoever_holds_the_right<Right>(within(2), kOneSender));
+  model::Options few_stale = within(1);
+  if (!deep()) few_stale.stale_bound = 1;
+  expect_ok(whoever_holds_the_right<Right>(few_stale, kTwoSenders));
+}
+
+TEST(InboxModel, an_actor_that_two_own_or_nobody_is_found) {
+  expect_found(whoever_holds_the_right<Broken<Flaw::kLooksThenSettles>>(kSequential, kOneSender),
+               "livelock");
+  expect_found(whoever_holds_the_right<Right>(kSequential, kOneSender, Giving::kUpFirst),
+               kLinkRace);
+  expect_found(
+      whoever_holds_the_right<WeakInbox<Step::kSettleIfEmpty, kRelaxed>>(kSequential, kOneSender),
+      "data race: plain memory");
 }
 
 }  // namespace

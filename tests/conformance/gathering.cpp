@@ -39,8 +39,13 @@ class Gathering : public support::OnCores {
  protected:
   // Alone: with sharing, an idle core might take one of them now and then, and keep it for a while.
   static bulkhead::Config alone() {
-    bulkhead::Config config = support::OnCores::config();
+    bulkhead::Config config = partitioned();
     config.share_work = false;
+    return config;
+  }
+  static bulkhead::Config partitioned() {
+    bulkhead::Config config = support::OnCores::config();
+    config.run_queue = bulkhead::RunQueue::kPartitioned;
     return config;
   }
   Gathering() : Gathering(alone()) {}
@@ -127,7 +132,7 @@ TEST_P(Gathering, pinned_actors_do_not_gather) {
 
 class GatheringAndSharing : public Gathering {
  protected:
-  GatheringAndSharing() : Gathering(support::OnCores::config()) {}
+  GatheringAndSharing() : Gathering(partitioned()) {}
 };
 ON_ONE_AND_SEVERAL_CORES(GatheringAndSharing);
 

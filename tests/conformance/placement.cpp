@@ -13,9 +13,11 @@ namespace this_actor = bulkhead::this_actor;
 
 class Placement : public support::OnCores {
  protected:
-  // Nothing moves, so that where an actor is is where it was put.
+  // Nothing moves, so that where an actor is is where it was put. With run queues that all share
+  // it would be anywhere: see run_queues.cpp.
   static bulkhead::Config still() {
     bulkhead::Config config = support::OnCores::config();
+    config.run_queue = bulkhead::RunQueue::kPartitioned;
     config.gather = false;
     config.share_work = false;
     return config;

@@ -16,7 +16,16 @@ namespace this_actor = bulkhead::this_actor;
 using support::Clock;
 using namespace std::chrono_literals;
 
-class Sharing : public support::Running {};
+// What is shared out is of partitioned run queues.
+class Sharing : public support::Running {
+ protected:
+  static bulkhead::Config config() {
+    bulkhead::Config partitioned = support::Running::config();
+    partitioned.run_queue = bulkhead::RunQueue::kPartitioned;
+    return partitioned;
+  }
+  Sharing() : Running(config()) {}
+};
 ON_ONE_AND_SEVERAL_CORES(Sharing);
 
 // On which cores actors ran.

@@ -1,5 +1,5 @@
-// A7, A12, A13, A15, A18, A20, A23: random programs on one runtime, with threads outside that join
-// in, over several lives of the runtime.
+// A7, A12, A13, A15, A18, A20, A23, C9: random programs on one runtime, with threads outside that
+// join in, over several lives of the runtime.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <string>
 
+#include "support/run_queue.hpp"
 #include "support/wait.hpp"
 
 namespace support {
@@ -18,6 +19,7 @@ class OnCores : public testing::TestWithParam<std::size_t> {
   [[nodiscard]] static bulkhead::Config config() {
     bulkhead::Config config;
     config.cores = cores();
+    config.run_queue = run_queue();
     return config;
   }
   /// A core that exists: numbers go round.

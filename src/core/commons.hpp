@@ -1,0 +1,117 @@
+// The commons: the home of actors that roam, in a domain whose cores share one queue of actors that
+// are ready to run (Config::run_queue). Such an actor has no core between two activations.
+//
+// | the actor   | its home | its right of notification | where it is                           |
+// |-------------|----------|---------------------------|---------------------------------------|
+// | waits       | commons  | nobody's                  | nowhere; its timer in the wheel here  |
+// | is ready    | commons  | the queue's               | in the shared queue, once             |
+// | is in hand  | a core   | that core's               | Core::roamer_: it has its turn        |
+// | is visiting | a core   | nobody's, or news is on   | as an actor of that core which does   |
+// |             |          | its way to that core      | not roam                              |
+//
+// Rules
+//  M1  Who gets the right of an actor whose home is the commons puts it into the queue. Who takes
+//      it from there has it in hand: takes its mail in, and runs it. See slot.hpp, S6.
+//  M2  When its turn is over, the core stores the commons as its home, and puts it into the queue
+//      if it has more to do. If it waits, it gives the right up; if mail has come, which tells
+//      nobody while the right is held, it takes the actor back.
+//  M3  An actor visits a core when that finds the right held by somebody else, at its birth or when
+//      it comes home from being away (crew.hpp): it is the core's until the core gets the right.
+//  M4  All timers of actors that roam are in one wheel, under its lock; so are the lists of send
+//      timers of their owners. Who fires a receive timeout owns nothing of the actor: it takes the
+//      timer out and claims the right, both under the lock; if somebody else holds that, then the
+//      holder finds the timeout armed and its timer gone before it gives the right up, under the
+//      lock as well. One core fires at a time, in order.
+//  M5  A core that goes to sleep announces it, and looks into the queue again; who has put
+//      something in wakes one that sleeps: sync/sleepers.hpp.
+//  M6  At a stop each core ends what it finds waiting here, and what it takes from the queue from
+//      then on. What another core has in hand meanwhile is ended later by that one, which has yet
+//      to look; or has looked already.
+// Checked by commons_model.cpp.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+#include "core/core.hpp"
+#include "core/run_queue.hpp"
+#include "sync/lock.hpp"
+#include "sync/sleepers.hpp"
+
+namespace bulkhead::core {
+
+class Commons {
+ public:
+  static constexpr std::size_t kMostCores = 256;
+
+  /// `home`: a core without a thread, which only stands for this as a home. Throws std::bad_alloc.
+  Commons(Domain& domain, Core& home, RunQueue kind, std::size_t cores);
+  Commons(const Commons&) = delete;
+  Commons& operator=(const Commons&) = delete;
+
+  [[nodiscard]] Core& home() const noexcept { return home_; }
+  [[nodiscard]] bool is_home_of(const Slot& slot) const noexcept {
+    return slot.home.load(std::memory_order_acquire) == home_.index;  // [pair slot.home]
+  }
+  void become_home_of(Slot& slot) const noexcept {
+    slot.home.store(home_.index, std::memory_order_release);  // [pair slot.home]
+  }
+
+  // --- the queue ---------------------------------------------------------------------------------
+
+  /// Whoever holds the right of an actor whose home this is; gives it to the queue.
+  void push(Slot& slot) noexcept;
+  /// A core of the domain: an actor, with its right; or null.
+  [[nodiscard]] Slot* pop(const Core& core) noexcept { return queue_->pop(core.place); }
+  [[nodiscard]] bool has_work() const noexcept { return !queue_->empty(); }
+  /// Gives the right of an actor that waits up. False when it has news, or its time is up.
+  [[nodiscard]] bool settle(Slot& slot) noexcept;
+
+  // --- sleep -------------------------------------------------------------------------------------
+
+  /// False when there is work: then it wakes up.
+  [[nodiscard]] bool fall_asleep(const Core& core) noexcept;
+  /// True when the core was picked to be woken, and so must pass that on: sync/sleepers.hpp, Z3.
+  [[nodiscard]] bool wake_up(const Core& core) noexcept { return sleepers_.wake_up(core.place); }
+  /// Wakes a core that sleeps, if one does.
+  void wake_one() noexcept;
+
+  // --- timers ------------------------------------------------------------------------------------
+
+  /// Locks the timers while it lives.
+  class Timers {
+   public:
+    explicit Timers(Commons& commons) noexcept : commons_(commons) { commons.lock_.lock(); }
+    Timers(const Timers&) = delete;
+    Timers& operator=(const Timers&) = delete;
+    ~Timers() {
+      commons_.timers_.store(wheel().size(), std::memory_order_relaxed);
+      commons_.lock_.unlock();
+    }
+    [[nodiscard]] TimerWheel& wheel() const noexcept { return commons_.home_.timers; }
+
+   private:
+    Commons& commons_;
+  };
+  /// Is that timer, which was started, out of the wheel again?
+  [[nodiscard]] bool has_fired(const Timer& timer) noexcept;
+  /// Fires what is due. The loop of a core.
+  void advance(Core& core);
+  /// 0 when there are fresh ones.
+  [[nodiscard]] machine::Nanoseconds next_due() noexcept;
+  void restart(machine::Nanoseconds now) noexcept { home_.timers.restart(now); }
+
+ private:
+  bool take_out(Timer& timer) noexcept;
+  void deliver(Core& core, Timer& timer);
+
+  Domain& domain_;
+  Core& home_;
+  const std::unique_ptr<SharedQueue> queue_;
+  sync::Sleepers<RealSync, kMostCores> sleepers_;
+  sync::Lock<RealSync> lock_;                // for the wheel
+  RealSync::atomic<std::size_t> timers_{0};  // in the wheel; written under the lock
+  RealSync::atomic<bool> firing_{false};
+};
+
+}  // namespace bulkhead::core

@@ -418,12 +418,10 @@ class Inside {
 
  private:
   static void end(std::uint8_t was) noexcept;
-
   std::uint8_t was_;
 };
 
-/// The same for what does not switch stacks, or says where it has gone on. It is not made to give
-/// way either, when it takes memory, say, for an error's text.
+/// The same for what does not switch stacks, or says where it has gone on. Is not made to give way.
 class BrieflyInside {
  public:
   static constexpr std::uint8_t kMark = 2;
@@ -444,9 +442,8 @@ class BrieflyInside {
   Core* core_;
 };
 
-/// While it lives, the user's code runs in the middle of something, such as a hook or the
-/// destructor of a message that is dropped: a wait there ends at once, and nothing switches stacks.
-/// Any thread; one that runs a core is inside.
+/// The user's code runs in the middle of something, such as a hook or the destructor of a message
+/// that is dropped: a wait there ends at once, and nothing switches stacks. Any thread, inside.
 class InTheMiddle {
  public:
   InTheMiddle() noexcept : InTheMiddle(tl_seat.at.mine()) {

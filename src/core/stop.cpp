@@ -67,7 +67,7 @@ void Core::name_and_unwind(Slot& slot) {
       slot.turn == Turn::kReady || slot.turn == Turn::kParked || slot.turn == Turn::kAway;
   // One that roams may have been marked and named by another core.
   const bool told = slot.has(Slot::kRoams) && slot.has(Slot::kUnwind);
-  if (busy && !told && !domain.load(std::memory_order_relaxed)->names_busy() &&
+  if (busy && !told && domain.load(std::memory_order_relaxed)->names_busy() &&
       ++named_ <= kMostNamed) {
     say_who_is_left(slot);
   }

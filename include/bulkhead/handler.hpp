@@ -80,6 +80,16 @@ concept TakesSomeReply = requires(A& actor, M&& message) {
   actor.receive(std::move(message), AnyReply{});
 };
 
+/// The message says what it is answered with.
+template <class M>
+concept HasAnswer = requires {
+  typename M::Answer;
+};
+
+/// `receive(M, Reply<M::Answer>)`.
+template <class A, class M>
+concept TakesItsReply = HasAnswer<M> && TakesReply<A, M, typename M::Answer>;
+
 template <class A, class M>
 concept Handles = Returns<A, M> || TakesSomeReply<A, M>;
 
@@ -207,8 +217,7 @@ inline constexpr SignalOps kOffer = {&deliver_offer<A, M>, &destroy_offer<M>, ty
 /// Can M be sent to actors of class A?
 template <class A, class M>
 inline constexpr bool kAccepted =
-    Sendable<M> && !kNarrowed<A, M> &&
-    (Returns<A, M> || (TakesSomeReply<A, M> && requires { typename M::Answer; }));
+    Sendable<M> && !kNarrowed<A, M> && (Returns<A, M> || TakesItsReply<A, M>);
 
 template <class Actor, class Message>
 constexpr void check_handled() {
@@ -222,11 +231,15 @@ constexpr void check_handled() {
       !kNarrowed<Actor, Message>,
       "bulkhead: the handler for this message takes a number that cannot hold all of its values: "
       "send exactly what `receive` takes (Message above)");
-  constexpr bool answer_known = Returns<Actor, Message> || requires { typename Message::Answer; };
+  constexpr bool answer_known = Returns<Actor, Message> || HasAnswer<Message>;
   static_assert(
       !handled || answer_known,
       "bulkhead: the handler for this message takes a Reply, so the message must say what it "
       "is answered with: `using Answer = ...;` in the message's class (Message above)");
+  static_assert(
+      !handled || !answer_known || Returns<Actor, Message> || TakesItsReply<Actor, Message>,
+      "bulkhead: the handler for this message takes a Reply of another type than what the message "
+      "is answered with: take a Reply<Message::Answer> (Message above)");
 }
 
 }  // namespace handler

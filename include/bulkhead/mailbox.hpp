@@ -2,6 +2,7 @@
 /// like.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -9,7 +10,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "bulkhead/handler.hpp"
+#include "bulkhead/mailbox_handler.hpp"
 #include "bulkhead/select.hpp"
 #include "bulkhead/signal.hpp"
 #include "bulkhead/this_actor.hpp"
@@ -34,96 +35,6 @@ void end_wait_by_mail(bool ends) noexcept;
 
 }  // namespace core
 
-/// In Mailbox::next: a handler for those messages only of which `wanted(const M&)` is true. It must
-/// not block.
-template <class Wanted, class F>
-struct When {
-  Wanted wanted;
-  F handler;
-};
-template <class Wanted, class F>
-[[nodiscard]] When<std::decay_t<Wanted>, std::decay_t<F>> when(Wanted&& wanted, F&& handler) {
-  return {std::forward<Wanted>(wanted), std::forward<F>(handler)};
-}
-
-namespace mailbox {
-
-template <class M>
-concept HasAnswer = requires {
-  typename M::Answer;
-};
-
-template <class M>
-struct ReplyOf {
-  using type = Reply<void>;
-};
-template <HasAnswer M>
-struct ReplyOf<M> {
-  using type = Reply<typename M::Answer>;
-};
-template <class M>
-using ReplyFor = typename ReplyOf<M>::type;
-
-/// What makes an address accept M. Never called: the body takes its messages itself.
-template <class M>
-struct Accepts {
-  void receive(M /*message*/) {}
-};
-template <HasAnswer M>
-struct Accepts<M> {
-  void receive(M /*message*/, Reply<typename M::Answer> /*reply*/) {}
-};
-
-template <class F>
-struct Parts {  // a handler without a condition
-  static constexpr bool kConditional = false;
-  template <class M>
-  static bool wants(F& /*handler*/, const M& /*message*/) {
-    return true;
-  }
-  static F& function(F& handler) { return handler; }
-  using Function = F;
-};
-template <class Wanted, class F>
-struct Parts<When<Wanted, F>> {
-  static constexpr bool kConditional = true;
-  template <class M>
-  static bool wants(When<Wanted, F>& handler, const M& message) {
-    return static_cast<bool>(handler.wanted(message));
-  }
-  static F& function(When<Wanted, F>& handler) { return handler.handler; }
-  using Function = F;
-};
-
-template <class H, class M>
-concept TakesReply = std::is_invocable_v<typename Parts<H>::Function&, M, ReplyFor<M>>;
-template <class H, class M>
-concept Takes = TakesReply<H, M> || std::is_invocable_v<typename Parts<H>::Function&, M>;
-
-template <class H, class M>
-void call(H& handler, M&& message, ReplyFor<M>&& reply) {
-  auto& function = Parts<H>::function(handler);
-  if constexpr (TakesReply<H, M>) {
-    function(std::move(message), std::move(reply));
-  } else if constexpr (HasAnswer<M>) {
-    using R = typename M::Answer;
-    using Result = std::invoke_result_t<decltype(function), M>;
-    if constexpr (std::is_void_v<R>) {
-      function(std::move(message));
-      reply();
-    } else if constexpr (std::is_convertible_v<Result, R>) {
-      reply.answer_with([&]() -> R { return function(std::move(message)); });
-    } else {
-      function(std::move(message));
-    }
-  } else {
-    function(std::move(message));
-    reply();
-  }
-}
-
-}  // namespace mailbox
-
 /// The class of a green thread that messages of the types Ms can be sent to:
 ///     auto greeter = spawn<Mailbox<Name, Stop>>([](Mailbox<Name, Stop>& mailbox) { ... });
 ///     greeter.send(Name{"you"});
@@ -134,11 +45,15 @@ void call(H& handler, M&& message, ReplyFor<M>&& reply) {
 /// A handler takes M, or, to answer an ask later, M and Reply<M::Answer>; what it returns answers
 /// an ask at once.
 template <class... Ms>
-class Mailbox : private mailbox::Accepts<Ms>... {
+class Mailbox : private mailbox::Base<Ms...> {
   static_assert(sizeof...(Ms) > 0, "bulkhead: a Mailbox names the messages that it takes");
+  static_assert(mailbox::kPlainTypes<Ms...>,
+                "bulkhead: a Mailbox names the types of its messages without const or &");
+  static_assert(mailbox::kDistinct<Ms...>,
+                "bulkhead: a Mailbox names each of its messages once; here one is named twice");
 
  public:
-  using mailbox::Accepts<Ms>::receive...;
+  using mailbox::Base<Ms...>::receive;
 
   template <class F>
     requires(std::is_invocable_v<F&, Mailbox&> && !std::is_same_v<std::decay_t<F>, Mailbox>)
@@ -164,7 +79,8 @@ class Mailbox : private mailbox::Accepts<Ms>... {
   template <class... Fs>
   bool next_for(Timeout timeout, Fs&&... handlers) {
     static_assert(sizeof...(Fs) > 0, "bulkhead: Mailbox::next takes at least one handler");
-    Receive<std::decay_t<Fs>...> call{handlers...};
+    mailbox::Check<Mailbox>::template handlers<std::remove_reference_t<Fs>...>();
+    Receive<std::remove_reference_t<Fs>...> call{handlers...};
     Signal* signal = call.find(this, timeout);
     if (signal == nullptr) return false;
     call.handle(signal);
@@ -186,7 +102,9 @@ class Mailbox : private mailbox::Accepts<Ms>... {
     static_assert(!mailbox::HasAnswer<M>,
                   "bulkhead: M may be asked: take it with a handler, which answers");
     std::optional<M> taken;
-    next_for(timeout, [&taken](M message) { taken.emplace(std::move(message)); });
+    next_for(timeout, [&taken]<std::same_as<M> Same>(Same&& message) {  // and not what converts
+      taken.emplace(std::move(message));
+    });
     return taken;
   }
 
@@ -259,7 +177,7 @@ struct Mailbox<Ms...>::Receive {
       if constexpr (mailbox::Parts<H>::kConditional) {
         const M& message = kind == Kind::kTell ? *payload<M>(signal)
                                                : payload<handler::Question<M>>(signal)->message;
-        if (!mailbox::Parts<H>::wants(std::get<I>(handlers), message)) return false;
+        if (!mailbox::wants(std::get<I>(handlers), message)) return false;
       }
       chosen = I;
       decision = core::Look::kTake;
@@ -378,6 +296,7 @@ class Mailbox<Ms...>::MessageArm final : public SelectArm {
 template <class... Ms, class... Fs>
 [[nodiscard]] auto on_message(Mailbox<Ms...>& mailbox, Fs... handlers) {
   static_assert(sizeof...(Fs) > 0, "bulkhead: on_message takes at least one handler");
+  mailbox::Check<Mailbox<Ms...>>::template handlers<Fs...>();
   return typename Mailbox<Ms...>::template MessageArm<Fs...>(&mailbox, std::move(handlers)...);
 }
 

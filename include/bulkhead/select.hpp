@@ -25,7 +25,8 @@
 namespace bulkhead {
 
 /// One of the things that a select waits for. An arm is used by one select at a time, and may be
-/// used again. docs/internals/channels.md tells how to write one.
+/// used again. Given to one twice it is as if it were given once. docs/internals/channels.md tells
+/// how to write one.
 class SelectArm {
  public:
   SelectArm() = default;

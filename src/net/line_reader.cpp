@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <utility>
 
@@ -13,11 +14,19 @@
 namespace bulkhead::net {
 
 namespace {
+
 constexpr std::size_t kFirstBuffer = 1024;
+
+std::size_t at_least_one(std::size_t most) {
+  if (most > 0) return most;
+  throw std::invalid_argument(
+      "bulkhead: net::LineReader: it may hold 0 bytes at most, but needs 1 at least");
 }
 
+}  // namespace
+
 LineReader::LineReader(Stream stream, std::size_t most)
-    : stream_(std::move(stream)), most_(std::max<std::size_t>(most, 1)) {}
+    : stream_(std::move(stream)), most_(at_least_one(most)) {}
 
 Result<std::string_view> LineReader::read_line(Timeout timeout) {
   Remaining remaining(timeout);

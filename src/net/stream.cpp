@@ -1,5 +1,7 @@
 #include "bulkhead/net/stream.hpp"
 
+#include <cerrno>
+#include <string>
 #include <utility>
 
 #include "net/calls.hpp"
@@ -13,6 +15,11 @@ namespace {
 std::unexpected<Error> fail(std::string_view what, const Endpoint& where, long negated,
                             std::size_t done = 0) {
   return std::unexpected(failure(what, where, static_cast<int>(-negated), done));
+}
+
+std::unexpected<Error> empty(std::string_view what, const Endpoint& where, const char* why) {
+  return std::unexpected(
+      Error{ErrorKind::kOther, EINVAL, 0, std::string(what) + ' ' + to_string(where) + ": " + why});
 }
 
 // A socket that was bound by itself to the very port that it then connects to meets itself, when
@@ -55,7 +62,7 @@ Result<Stream> Stream::connect(const Endpoint& to, Timeout timeout) {
 Result<std::size_t> Stream::read_some(std::span<std::byte> into, Timeout timeout) {
   constexpr std::string_view kWhat = "read from";
   Operation operation(descriptor_, Direction::kRead, "net::Stream::read_some");
-  if (into.empty()) return fail(kWhat, peer_, -EINVAL);
+  if (into.empty()) return empty(kWhat, peer_, "there is no room to read into");
   const int fd = descriptor_.number();
   const long count = operation.perform(timeout, [&] { return call::receive(fd, into); });
   if (count < 0) return fail(kWhat, peer_, count);
@@ -67,7 +74,7 @@ Result<std::size_t> Stream::read_some(std::span<std::byte> into, Timeout timeout
 Result<std::size_t> Stream::write_some(std::span<const std::byte> from, Timeout timeout) {
   constexpr std::string_view kWhat = "write to";
   Operation operation(descriptor_, Direction::kWrite, "net::Stream::write_some");
-  if (from.empty()) return fail(kWhat, peer_, -EINVAL);
+  if (from.empty()) return empty(kWhat, peer_, "there are no bytes to write");
   const int fd = descriptor_.number();
   const long count = operation.perform(timeout, [&] { return call::send(fd, from); });
   if (count < 0) return fail(kWhat, peer_, count);

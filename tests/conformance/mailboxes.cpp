@@ -37,6 +37,7 @@ struct Double {
   int value;
 };
 struct Last {};
+struct Large : Number {};
 struct Owned {
   std::unique_ptr<support::Live> live;
 };
@@ -117,7 +118,8 @@ TEST_P(Mailboxes, answer_asks_at_once_or_later) {
     }
     for (auto& [reply, value] : later) reply(2 * value);
     mailbox.next([](Double question) { return 2 * question.value; });
-    mailbox.next([](const Double&) {});  // gives no answer
+    mailbox.next([](const Double&, Reply<int>) {});  // gives no answer
+    mailbox.next([](const auto&) {});                // nor does this
     mailbox.next([](Number) {});
   });
   EXPECT_EQ(box.ask(Double{1}), 2);
@@ -126,6 +128,7 @@ TEST_P(Mailboxes, answer_asks_at_once_or_later) {
   first.join();
   EXPECT_EQ(box.ask(Double{7}), 14);
   EXPECT_EQ(box.ask(Double{8}).error(), bulkhead::AskError::kNoReply);
+  EXPECT_EQ(box.ask(Double{9}).error(), bulkhead::AskError::kNoReply);
   EXPECT_TRUE(box.ask(Number{1}).has_value());
   EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
 }
@@ -296,6 +299,127 @@ TEST_P(Mailboxes, pass_messages_to_and_fro) {
   second.send(first.pid());
   first.send(Number{0});
   EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+}
+
+// How often each was called; the mailbox's actor is the only one to touch it.
+int functions_called = 0;
+void count(Number number) { functions_called += number.value; }
+int twice(const Double& question) noexcept { return 2 * question.value; }
+
+struct Counter {
+  int* sum;
+  void operator()(Number number) { *sum += number.value; }
+  void operator()(Number number) const { *sum += 100 * number.value; }
+};
+
+class Job {
+ public:
+  Job(std::atomic<int>& done, int weight) : done_(&done), weight_(weight) {}
+  bool is_heavy() const { return weight_ > 10; }
+  void perform() { *done_ = *done_ * 100 + weight_; }
+
+ private:
+  std::atomic<int>* done_;
+  int weight_;
+};
+
+// C2
+TEST_P(Mailboxes, take_any_kind_of_function) {
+  functions_called = 0;
+  int sum = 0;
+  bool answered = false;
+  const auto box = runtime.spawn_with<Box>(on_core(1), [&](Box& mailbox) {
+    mailbox.next(count);
+    mailbox.next(&count, twice);
+    mailbox.next(twice);
+    Counter counter{&sum};
+    const Counter constant{&sum};
+    mailbox.next(counter);
+    mailbox.next(constant);
+    mailbox.next(Counter{&sum});
+    const auto large = when([](const Number& number) { return number.value > 5; }, constant);
+    mailbox.next(large);
+    EXPECT_TRUE(mailbox.next_for(support::kDeadline, count));
+    const std::size_t chosen =
+        bulkhead::select(on_message(mailbox, twice), on_message(mailbox, constant));
+    EXPECT_EQ(chosen, 1u);
+    answered = true;
+  });
+  box.send(Number{1});
+  box.send(Number{2});
+  EXPECT_EQ(box.ask(Double{21}), 42);
+  for (const int value : {3, 4, 5, 1, 7, 2}) box.send(Number{value});
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(functions_called, 1 + 2 + 1);
+  EXPECT_EQ(sum, 3 + 400 + 5 + 700 + 2);
+  EXPECT_TRUE(answered);
+}
+
+// C2
+TEST_P(Mailboxes, take_member_functions_of_messages) {
+  using Jobs = Mailbox<Job, Last>;
+  std::atomic<int> done{0};
+  const auto box = runtime.spawn_with<Jobs>(on_core(1), [](Jobs& mailbox) {
+    mailbox.next(when(&Job::is_heavy, &Job::perform));
+    mailbox.next(&Job::perform);
+  });
+  box.send(Job(done, 7));
+  box.send(Job(done, 20));
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(done, 2007);
+}
+
+// C2: a condition that is for one type narrows a generic handler to that.
+TEST_P(Mailboxes, ask_a_condition_only_of_what_it_is_for) {
+  support::Log<int> log;
+  const auto box = runtime.spawn_with<Box>(on_core(1), [&](Box& mailbox) {
+    const auto large = [](const Number& number) { return number.value > 10; };
+    mailbox.next(when(large, [&](auto message) { log.add(message.value); }));
+    mailbox.next(when([](const auto&) { return true; }, [&](Text) { log.add(0); }));
+    log.add(mailbox.next<Number>().value);
+  });
+  for (const int value : {3, 30}) box.send(Number{value});
+  box.send(Text{"not looked at"});
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(log.entries(), (std::vector{30, 0, 3}));
+}
+
+// C2: as send does, a handler takes a number that its parameter can hold, and no other.
+TEST_P(Mailboxes, do_not_cut_numbers) {
+  using Numbers = Mailbox<long, short>;
+  std::vector<long> got;
+  const auto box = runtime.spawn_with<Numbers>(on_core(1), [&](Numbers& mailbox) {
+    mailbox.next([&](short number) { got.push_back(number); });
+    mailbox.next([&](short number) { got.push_back(number); },
+                 [&](long number) { got.push_back(-number); });
+    mailbox.next([&](long number) { got.push_back(number); });
+    mailbox.next(when([](short number) { return number == 5; },
+                      [&](auto number) { got.push_back(10 * number); }));
+    got.push_back(mailbox.next<long>());
+  });
+  box.send(70'000L);
+  box.send(short{1});
+  box.send(short{2});
+  box.send(5L);
+  box.send(short{5});
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(got, (std::vector<long>{1, -70'000, 2, 50, 5}));
+}
+
+// C2
+TEST_P(Mailboxes, return_exactly_the_type_that_is_asked_for) {
+  using Numbers = Mailbox<Number, Large>;
+  std::vector<int> got;
+  const auto box = runtime.spawn_with<Numbers>(on_core(1), [&](Numbers& mailbox) {
+    got.push_back(mailbox.next<Number>().value);
+    got.push_back(mailbox.next<Large>().value);
+    mailbox.next([&](const Number& number) { got.push_back(number.value); });  // or what is one
+  });
+  box.send(Large{{1}});
+  box.send(Number{2});
+  box.send(Large{{3}});
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(got, (std::vector{2, 1, 3}));
 }
 
 TEST_P(Mailboxes, outside_their_actor_are_of_no_use) {

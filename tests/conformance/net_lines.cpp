@@ -1,7 +1,9 @@
 // B19: lines and pieces out of a stream, with a bounded buffer.
 #include <chrono>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "net_support.hpp"
 
@@ -107,6 +109,23 @@ TEST_P(NetLines, a_call_that_timed_out_can_be_repeated_and_has_lost_nothing) {
   peer.send("hello");
   EXPECT_TRUE(timed_out.wait());
   peer.send(" world\n");
+  EXPECT_TRUE(done.wait());
+}
+
+// B19
+TEST_P(NetLines, a_limit_of_no_bytes_is_refused) {
+  Event done;
+  const Peer peer = with_peer(1, done, [](LineReader& reader) {
+    EXPECT_EQ(*reader.read_line(kDeadline), "");
+    EXPECT_EQ(error_of(reader.read_line(kDeadline)).kind, ErrorKind::kTooLong);
+    try {
+      const LineReader none(std::move(reader.stream()), 0);
+      ADD_FAILURE() << "it was made";
+    } catch (const std::invalid_argument& error) {
+      EXPECT_NE(std::string(error.what()).find("LineReader"), std::string::npos) << error.what();
+    }
+  });
+  peer.send("\nx");
   EXPECT_TRUE(done.wait());
 }
 

@@ -310,8 +310,13 @@ TEST_P(NetStreams, what_is_closed_or_empty_fails_with_closed) {
 TEST_P(NetStreams, an_empty_buffer_is_an_error_and_an_empty_message_is_written) {
   in_actor([&] {
     auto stream = *Stream::connect(listener.local(), kDeadline);
-    EXPECT_EQ(error_of(stream.read_some({})).code, EINVAL);
-    EXPECT_EQ(error_of(stream.write_some({})).code, EINVAL);
+    const std::string peer = to_string(stream.peer());
+    const net::Error reading = error_of(stream.read_some({}));
+    EXPECT_EQ(reading.code, EINVAL);
+    EXPECT_EQ(reading.text, "read from " + peer + ": there is no room to read into");
+    const net::Error writing = error_of(stream.write_some({}));
+    EXPECT_EQ(writing.code, EINVAL);
+    EXPECT_EQ(writing.text, "write to " + peer + ": there are no bytes to write");
     EXPECT_TRUE(stream.write_all(std::string_view()));
     EXPECT_TRUE(stream.set_no_delay(net::NoDelay::kOff));
     EXPECT_TRUE(stream.set_no_delay(net::NoDelay::kOn));

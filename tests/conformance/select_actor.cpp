@@ -95,6 +95,36 @@ TEST_P(SelectActor, times_out_beside_a_mailbox_that_stays_empty) {
   EXPECT_EQ(timed_out, 1);
 }
 
+TEST_P(SelectActor, may_be_given_an_arm_twice) {
+  std::atomic<int> selects{0};
+  std::atomic<bool> stopped{false};
+  std::vector<int> got;
+  const auto box = runtime.spawn_with<Box>(on_core(1), [&](Box& mailbox) {
+    auto time = after(1ms, [&] { got.push_back(0); });
+    auto message = on_message(mailbox, [&](Number number) { got.push_back(number.value); });
+    auto stop = on_stop([&] { got.push_back(-1); });
+    const std::vector<bulkhead::SelectArm*> timed = {&message, &time, &message, &time};
+    EXPECT_EQ(bulkhead::select(timed), 1u);
+    const std::vector<bulkhead::SelectArm*> arms = {&stop, &message, &message, &stop};
+    for (std::size_t chosen = 1; chosen != 0;) {
+      ++selects;
+      chosen = bulkhead::select(arms);
+    }
+    stopped = true;
+    got.push_back(mailbox.next<Number>().value);
+  });
+  for (const int value : {1, 2, 3}) {
+    EXPECT_TRUE(support::eventually([&] { return selects == value; }));
+    box.send(Number{value});
+  }
+  EXPECT_TRUE(support::eventually([&] { return selects == 4; }));
+  bulkhead::request_stop(box);
+  EXPECT_TRUE(support::eventually([&] { return stopped.load(); }));
+  box.send(Number{4});
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(got, (std::vector{0, 1, 2, 3, -1, 4}));
+}
+
 TEST_P(SelectActor, hears_a_request_to_stop_and_ends_in_its_own_way) {
   std::atomic<bool> waits{false};
   std::atomic<int> goodbyes{0};

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -178,6 +179,47 @@ TEST_P(WaitingSelects, one_that_sends_and_receives_on_one_channel_never_serves_i
     EXPECT_EQ(sent, kRounds);
     EXPECT_EQ(received, kRounds);
   }
+}
+
+// Served while it waits: each value goes one way once, whichever arm stands in the list twice.
+TEST_P(WaitingSelects, an_arm_may_be_given_twice) {
+  constexpr int kRounds = 200;
+  auto [to_it, in] = make_channel<int>(0);
+  auto [out, from_it] = make_channel<int>(0);
+  std::vector<int> received;
+  std::vector<int> sent;
+  auto it = runtime.spawn_joinable_with(on_core(1), [&, in = in, out = out] {
+    int value = 0;
+    auto receives = on_receive(in, [&](Received number) { received.push_back(*number); });
+    auto sends = on_send(out, value, [&](Sent result) { value += result ? 1 : 0; });
+    auto sends_too = on_send(out, value, [&](Sent result) { value += result ? 1 : 0; });
+    const std::vector<SelectArm*> lists[] = {
+        {&receives, &receives, &sends, &sends},
+        {&sends, &receives, &sends_too, &sends, &receives, &sends_too},
+    };
+    for (int i = 0; i < 2 * kRounds; ++i) {
+      const auto& arms = lists[i % 2];
+      const std::size_t before = received.size();
+      const int value_before = value;
+      const std::size_t chosen = select(arms);
+      const bool has_received = arms[chosen] == &receives;
+      EXPECT_EQ(received.size(), before + (has_received ? 1 : 0));
+      EXPECT_EQ(value, value_before + (has_received ? 0 : 1));
+    }
+    EXPECT_EQ(select_for(1ms, lists[0]), std::nullopt);
+    EXPECT_EQ(select_for(1ms, lists[1]), std::nullopt);
+    EXPECT_EQ(value, kRounds);
+  });
+  auto feeder = runtime.spawn_joinable_with(on_core(0), [&, to_it = to_it] {
+    for (int i = 0; i < kRounds; ++i) EXPECT_TRUE(to_it.send(i).has_value());
+  });
+  for (int i = 0; i < kRounds; ++i) sent.push_back(*from_it.recv());
+  EXPECT_TRUE(feeder.join().has_value());
+  EXPECT_TRUE(it.join().has_value());
+  std::vector<int> expected(kRounds);
+  std::iota(expected.begin(), expected.end(), 0);
+  EXPECT_EQ(received, expected);
+  EXPECT_EQ(sent, expected);
 }
 
 TEST_P(WaitingSelects, a_close_wakes_a_select) {

@@ -15,7 +15,8 @@ namespace bulkhead::net {
 /// read so far stays, so a call that timed out can be repeated.
 class LineReader {
  public:
-  /// `most`: the longest line, with its end, and the largest piece; at least 1.
+  /// `most`: the longest line, with its end, and the largest piece. Throws std::invalid_argument
+  /// for 0.
   LineReader(Stream stream, std::size_t most);
 
   /// The next line, without its "\n" or "\r\n". The view holds until the next call. When the peer

@@ -32,10 +32,11 @@ class Stream {
   [[nodiscard]] static Result<Stream> connect(std::string_view host, std::uint16_t port,
                                               Timeout timeout = kForever);
 
-  /// Reads what there is, at least one byte, at most what fits. 0: the peer has ended its side.
+  /// Reads what there is, at least one byte, at most what fits. 0: the peer has ended its side. A
+  /// buffer without room is an error.
   [[nodiscard]] Result<std::size_t> read_some(std::span<std::byte> into,
                                               Timeout timeout = kForever);
-  /// Writes as much as goes without waiting twice, at least one byte.
+  /// Writes as much as goes without waiting twice, at least one byte. To write none is an error.
   [[nodiscard]] Result<std::size_t> write_some(std::span<const std::byte> from,
                                                Timeout timeout = kForever);
   /// Writes all; at most `timeout` for all of it. Error::done tells how much was written before a

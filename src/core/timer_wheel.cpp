@@ -89,7 +89,7 @@ void TimerWheel::file(Timer& timer) noexcept {
 }
 
 void TimerWheel::file_fresh(machine::Nanoseconds now) noexcept {
-  Timer* timer = fresh_.next;
+  Timer* timer = head_of(fresh_)->next;
   clear(fresh_);
   while (timer != head_of(fresh_)) {
     Timer* next = timer->next;
@@ -117,7 +117,7 @@ std::uint64_t TimerWheel::next_tick(unsigned& level) const noexcept {
 }
 
 machine::Nanoseconds TimerWheel::next_due() const noexcept {
-  if (moving_.next != head_of(moving_)) return 0;
+  if (head_of(moving_)->next != head_of(moving_)) return 0;
   unsigned level = 0;
   const std::uint64_t tick = next_tick(level);
   if (tick == UINT64_MAX || tick > static_cast<std::uint64_t>(machine::kNever) >> kTickBits) {
@@ -131,9 +131,9 @@ machine::Nanoseconds TimerWheel::next_due() const noexcept {
 Timer* TimerWheel::take_due(machine::Nanoseconds now) noexcept {
   const auto now_tick = static_cast<std::uint64_t>(now) >> kTickBits;
   for (;;) {
-    if (moving_.next != head_of(moving_)) {
+    if (head_of(moving_)->next != head_of(moving_)) {
       move_some();
-      if (moving_.next != head_of(moving_)) return nullptr;
+      if (head_of(moving_)->next != head_of(moving_)) return nullptr;
     }
     unsigned level = 0;
     const std::uint64_t tick = next_tick(level);
@@ -152,15 +152,15 @@ void TimerWheel::open_bucket(unsigned level, std::uint64_t tick) noexcept {
   const auto index = static_cast<unsigned>(tick >> (level * kGroupBits)) & (kBuckets - 1);
   List& bucket = buckets_[level][index];
   clear_occupied(level, index);
-  moving_.next = bucket.next;
-  moving_.previous = bucket.previous;
-  moving_.next->previous = moving_.previous->next = head_of(moving_);
+  head_of(moving_)->next = head_of(bucket)->next;
+  head_of(moving_)->previous = head_of(bucket)->previous;
+  head_of(moving_)->next->previous = head_of(moving_)->previous->next = head_of(moving_);
   clear(bucket);
 }
 
 void TimerWheel::move_some() noexcept {
-  for (int i = 0; i < kMovedAtATime && moving_.next != head_of(moving_); ++i) {
-    Timer& timer = *moving_.next;
+  for (int i = 0; i < kMovedAtATime && head_of(moving_)->next != head_of(moving_); ++i) {
+    Timer& timer = *head_of(moving_)->next;
     unlink(timer);
     if (tick_of(timer.due) == tick_) {
       // Due at the very tick on which the wheel stands; file() would put it one later.
@@ -178,7 +178,7 @@ Timer* TimerWheel::take_bucket(std::uint64_t tick) noexcept {
   const auto index = static_cast<unsigned>(tick) & (kBuckets - 1);
   List& bucket = buckets_[0][index];
   clear_occupied(0, index);
-  Timer* first = bucket.next;
+  Timer* first = head_of(bucket)->next;
   for (Timer* timer = first; timer != head_of(bucket);) {
     Timer* next = timer->next;
     timer->next = nullptr;

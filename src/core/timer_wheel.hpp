@@ -44,7 +44,7 @@ class TimerWheel {
     --count_;
     if (timer.fresh) return;
     const List& bucket = buckets_[timer.level][timer.index];
-    if (bucket.next == head_of(bucket)) clear_occupied(timer.level, timer.index);
+    if (head_of(bucket)->next == head_of(bucket)) clear_occupied(timer.level, timer.index);
   }
 
   /// Takes out all timers that are due at `now`, in order of deadline, and calls fire(timer) for
@@ -55,7 +55,7 @@ class TimerWheel {
       restart(now);
       return;
     }
-    if (fresh_.next != head_of(fresh_)) file_fresh(now);
+    if (head_of(fresh_)->next != head_of(fresh_)) file_fresh(now);
     while (Timer* first = take_due(now)) {
       while (first != nullptr) {
         Timer* next = first->previous;  // chain of the taken, see take_due
@@ -69,7 +69,7 @@ class TimerWheel {
   /// When advance should be called next: 0 for at once, kNever when there is no timer. Not while
   /// fresh ones wait.
   [[nodiscard]] machine::Nanoseconds next_due() const noexcept;
-  [[nodiscard]] bool has_fresh() const noexcept { return fresh_.next != head_of(fresh_); }
+  [[nodiscard]] bool has_fresh() const noexcept { return head_of(fresh_)->next != head_of(fresh_); }
   [[nodiscard]] std::size_t size() const noexcept { return count_; }
 
  private:
@@ -79,22 +79,25 @@ class TimerWheel {
   static constexpr unsigned kBuckets = 1u << kGroupBits;
   static constexpr int kMovedAtATime = 4096;
 
-  // The head of a circular list; laid out as the first two members of Timer.
+  // The head of a circular list: room for the first two members of a Timer, as which alone it is
+  // read and written, so that the compiler takes them for what they are.
   struct List {
-    Timer* next;
-    Timer* previous;
+    Timer* links[2];
   };
 
   static Timer* head_of(List& list) noexcept { return reinterpret_cast<Timer*>(&list); }
   static const Timer* head_of(const List& list) noexcept {
     return reinterpret_cast<const Timer*>(&list);
   }
-  static void clear(List& list) noexcept { list.next = list.previous = head_of(list); }
+  static void clear(List& list) noexcept {
+    head_of(list)->next = head_of(list)->previous = head_of(list);
+  }
   static void link(List& list, Timer& timer) noexcept {
-    timer.next = head_of(list);
-    timer.previous = list.previous;
-    list.previous->next = &timer;
-    list.previous = &timer;
+    Timer* head = head_of(list);
+    timer.next = head;
+    timer.previous = head->previous;
+    head->previous->next = &timer;
+    head->previous = &timer;
   }
   static void unlink(Timer& timer) noexcept {
     timer.previous->next = timer.next;

@@ -7,7 +7,6 @@
 
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -140,10 +139,18 @@ inline std::uint64_t resident_bytes() {
   return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+/// The most that was resident at once. (ru_maxrss is inherited from who starts it.)
 inline double peak_rss_mb() {
-  rusage usage{};
-  ::getrusage(RUSAGE_SELF, &usage);
-  return static_cast<double>(usage.ru_maxrss) / 1024.0;
+  std::FILE* status = std::fopen("/proc/self/status", "r");
+  require(status != nullptr, "/proc/self/status can be opened");
+  char line[256];
+  unsigned long long kib = 0;
+  while (kib == 0 && std::fgets(line, sizeof line, status) != nullptr) {
+    static_cast<void>(std::sscanf(line, "VmHWM: %llu kB", &kib));
+  }
+  std::fclose(status);
+  require(kib != 0, "/proc/self/status says VmHWM");
+  return static_cast<double>(kib) / 1024.0;
 }
 
 /// For idle_cpu: says on stderr that the process is idle now, and returns once the observer closes

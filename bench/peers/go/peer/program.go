@@ -10,7 +10,7 @@ import (
 	"runtime"
 	"sort"
 	"strconv"
-	"syscall"
+	"strings"
 	"time"
 )
 
@@ -129,10 +129,16 @@ func residentBytes() uint64 {
 	return resident * uint64(os.Getpagesize())
 }
 
+// The most that was resident at once. (Not Maxrss, which a program inherits from who starts it.)
 func peakRSSMB() float64 {
-	var usage syscall.Rusage
-	require(syscall.Getrusage(syscall.RUSAGE_SELF, &usage) == nil, "getrusage works")
-	return float64(usage.Maxrss) / 1024
+	text, err := os.ReadFile("/proc/self/status")
+	require(err == nil, "/proc/self/status can be read")
+	_, rest, found := strings.Cut(string(text), "VmHWM:")
+	require(found, "/proc/self/status says VmHWM")
+	var kib float64
+	_, err = fmt.Sscan(rest, &kib)
+	require(err == nil, "/proc/self/status makes sense")
+	return kib / 1024
 }
 
 // percentile sorts samples.

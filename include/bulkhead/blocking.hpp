@@ -70,7 +70,7 @@ class BlockingFunction {
       std::optional<F>& function;
       ~End() { function.reset(); }
     } end{function_};
-    return (*function_)();
+    return (*function_)();  // NOLINT(bugprone-unchecked-optional-access): it is called once
   }
 
  private:
@@ -81,7 +81,7 @@ template <class F, class Result>
 class BlockingCall final : public BlockingJob {
  public:
   template <class G>
-  explicit BlockingCall(G&& function) : function_(std::forward<G>(function)) {}
+  BlockingCall(std::in_place_t /*here*/, G&& function) : function_(std::forward<G>(function)) {}
   ~BlockingCall() override {
     if (made_) result_.~Result();
   }
@@ -103,7 +103,7 @@ template <class F>
 class BlockingCall<F, void> final : public BlockingJob {
  public:
   template <class G>
-  explicit BlockingCall(G&& function) : function_(std::forward<G>(function)) {}
+  BlockingCall(std::in_place_t /*here*/, G&& function) : function_(std::forward<G>(function)) {}
   void run() override { function_(); }
   void take() const noexcept {}
 
@@ -134,7 +134,7 @@ template <class F>
                 "bulkhead: what blocking() runs returns a value, or nothing; not a reference");
   if (!in_actor()) return static_cast<Result>(function());
   using Call = core::BlockingCall<Function, std::remove_cvref_t<Result>>;
-  auto* job = new Call(std::forward<F>(function));
+  auto* job = new Call(std::in_place, std::forward<F>(function));
   const core::BlockingShare share{*job};
   core::run_blocking(*job);
   if (job->failure) std::rethrow_exception(std::exchange(job->failure, nullptr));

@@ -8,7 +8,6 @@
 #include <new>
 #include <system_error>
 
-#include "base/critical.hpp"
 #include "machine/cpus.hpp"
 #include "net/sockaddr.hpp"
 #include "net/table.hpp"
@@ -49,19 +48,7 @@ struct AtExit {
 
 }  // namespace
 
-// A child process that is forked has none of the threads, and maybe a lock that nobody lets go of:
-// it begins with a resolver of its own.
-Resolver& Resolver::process() {
-  const base::Critical critical("who makes the resolver must not block");
-  static Resolver* resolver = nullptr;
-  static const bool made = [] {
-    resolver = new Resolver;  // V3
-    if (!machine::in_each_fork([] { resolver = new Resolver; })) throw std::bad_alloc();
-    return true;
-  }();
-  static_cast<void>(made);
-  return *resolver;
-}
+Resolver& Resolver::process() { return machine::process_wide<Resolver>(); }  // V3
 
 bool Resolver::submit(Queue& one) noexcept {
   static const AtExit at_exit;

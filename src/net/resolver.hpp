@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bulkhead/net/endpoint.hpp"
+#include "machine/process_wide.hpp"
 #include "net/readiness.hpp"
 #include "sync/mutex.hpp"
 
@@ -52,7 +53,9 @@ class Resolver {
   void finish(std::chrono::milliseconds patience) noexcept;
 
  private:
-  Resolver() = default;
+  template <class T>
+  friend T& machine::process_wide();
+  explicit Resolver(const Resolver* /*parents*/) noexcept {}
   bool start_thread() noexcept;
   void work() noexcept;
 

@@ -8,6 +8,7 @@
 #include "bulkhead/config.hpp"
 #include "core/domain.hpp"
 #include "machine/cpus.hpp"
+#include "machine/process_wide.hpp"
 #include "wait/blocking_pool.hpp"
 
 namespace bulkhead {
@@ -27,24 +28,16 @@ struct AtExit {
 
 }  // namespace
 
-// A child process that is forked has none of the threads, and maybe a lock that nobody lets go of:
-// it begins with a pool of its own.
-BlockingPool& BlockingPool::process() {
-  static BlockingPool* pool = nullptr;
-  static const bool made = [] {
-    pool = new BlockingPool;  // B4
+BlockingPool& BlockingPool::process() {  // B4
+  return machine::process_wide<BlockingPool>();
+}
+
+BlockingPool::BlockingPool(const BlockingPool* parents) {
+  if (parents != nullptr) {
+    limits_ = parents->limits_;
+  } else {
     core::when_none_runs(&none_runs);
-    if (!machine::in_each_fork([] {
-          auto* fresh = new BlockingPool;
-          fresh->limits_ = pool->limits_;
-          pool = fresh;
-        })) {
-      throw std::bad_alloc();
-    }
-    return true;
-  }();
-  static_cast<void>(made);
-  return *pool;
+  }
 }
 
 void BlockingPool::submit(core::BlockingJob& job) {

@@ -17,6 +17,7 @@
 
 #include "bulkhead/blocking.hpp"
 #include "machine/clock.hpp"
+#include "machine/process_wide.hpp"
 #include "sync/mutex.hpp"
 #include "sync/thread.hpp"
 
@@ -39,7 +40,10 @@ class BlockingPool {
  private:
   using Threads = std::list<sync::Thread>;
 
-  BlockingPool() = default;
+  template <class T>
+  friend T& machine::process_wide();
+  /// `parents`: of the process that was forked. Throws std::bad_alloc.
+  explicit BlockingPool(const BlockingPool* parents);
   void start_thread();
   void work(Threads::iterator mine, unsigned round) noexcept;
   [[nodiscard]] bool wait_for_work(sync::UniqueGuard& guard, unsigned round);

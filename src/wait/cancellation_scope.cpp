@@ -6,6 +6,7 @@
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/wait_group.hpp"
 #include "core/core.hpp"
+#include "core/inside.hpp"
 #include "sync/lock.hpp"
 #include "wait/waiting.hpp"
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/core.hpp"
+#include "core/inside.hpp"
 #include "wait/channel_core.hpp"
 
 namespace bulkhead {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/core.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 #include "wait/mutex_state.hpp"
 #include "wait/waiting.hpp"
@@ -52,7 +53,7 @@ std::string name_of(wait::Holder holder) {
 
 }  // namespace
 
-static_assert(sizeof(State) <= sizeof(Mutex) && alignof(State) <= alignof(Mutex));
+static_assert(sizeof(State) <= sizeof(Mutex));
 
 Mutex::Mutex() noexcept { new (state_) State; }
 

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "core/core.hpp"
+#include "core/inside.hpp"
 
 namespace bulkhead::wait {
 

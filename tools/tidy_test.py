@@ -234,6 +234,11 @@ class TidyTest(unittest.TestCase):
                      "docs/coverage.md:1: coverage", "docs/coverage.md:2: coverage",
                      "docs/coverage.md:3: coverage", "docs/coverage.md:4: coverage")
 
+    def test_coverage_names_every_test_that_names_a_requirement_first(self):
+        self.refuses({"tests/a.cpp": "// C12, C13: both\n"},
+                     "tests/a.cpp:1: coverage", "tests/a.cpp:1: coverage")
+        self.accepts({"tests/a.cpp": "// C12, the other way round: C13\n"})
+
     def test_an_exception_excuses_its_rule_and_path_only(self):
         long_line = "// " + "a" * 98 + "\n"
         self.accepts({"src/core/a.cpp": long_line,

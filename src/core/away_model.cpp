@@ -1,4 +1,4 @@
-// A core that leaves a stuck actor behind, and the actor's homecoming, under every interleaving,
+// D3: a core that leaves a stuck actor behind, and the actor's homecoming, under every interleaving,
 // with weak memory: the templates Seat, Inbox and Arrivals as crew.hpp and away.cpp use them.
 //
 //   handed_over  H1 to H3: an actor makes two calls into the runtime; meanwhile the watch takes its

@@ -1,4 +1,4 @@
-// The seat of seat.hpp under every interleaving, with weak memory. light_fence and heavy_fence are
+// D3: the seat of seat.hpp under every interleaving, with weak memory. light_fence and heavy_fence are
 // both a sequentially consistent fence here: that is what they promise each other. There is one
 // holder, so no two light ones meet.
 //

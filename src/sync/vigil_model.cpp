@@ -1,4 +1,4 @@
-// The vigil of vigil.hpp under every interleaving, with weak memory.
+// D3: the vigil of vigil.hpp under every interleaving, with weak memory.
 //
 //   watched   V1: one wakes, sleeps, and wakes for good: the watcher then does not sleep
 //       for good either
@@ -16,7 +16,7 @@
 namespace bulkhead::sync {
 namespace {
 
-enum class Flaw { kNone, kLooksThenCounts, kCountsThenAnnounces, kWeak };
+enum class Flaw { kLooksThenCounts, kCountsThenAnnounces, kWeak };
 
 template <Flaw flaw>
 class Broken {
@@ -105,6 +105,8 @@ TEST(VigilModel, a_watcher_that_sleeps_for_good_is_found) {
   expect_found(watched<Broken<Flaw::kLooksThenCounts>>(full()));
   expect_found(watched<Broken<Flaw::kCountsThenAnnounces>>(full()));
   expect_found(watched<Broken<Flaw::kWeak>>(full()));
+  expect_found(roused<Broken<Flaw::kLooksThenCounts>>(full()));
+  expect_found(roused<Broken<Flaw::kCountsThenAnnounces>>(full()));
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 /// like.
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -20,10 +22,14 @@ namespace bulkhead {
 
 namespace core {
 
+struct Found {
+  Signal* signal;
+  std::size_t left;  ///< in the queue, all of which were looked at when there is no signal
+};
 /// In the actor whose state `mailbox` is: takes the oldest signal out of its queue that look()
-/// wants; waits for one. Null when time is up, or the actor is to end and cannot be unwound from
+/// wants; waits for one. None when time is up, or the actor is to end and cannot be unwound from
 /// here. Throws std::logic_error elsewhere.
-[[nodiscard]] Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout);
+[[nodiscard]] Found receive(const void* mailbox, LookAt look, void* context, Timeout timeout);
 /// Throws std::logic_error: there is no message to return.
 [[noreturn]] void refuse_to_receive();
 /// There: puts a signal that was taken back in front of the queue.
@@ -81,7 +87,7 @@ class Mailbox : private mailbox::Base<Ms...> {
     static_assert(sizeof...(Fs) > 0, "bulkhead: Mailbox::next takes at least one handler");
     mailbox::Check<Mailbox>::template handlers<std::remove_reference_t<Fs>...>();
     Receive<std::remove_reference_t<Fs>...> call{handlers...};
-    Signal* signal = call.find(this, timeout);
+    Signal* signal = call.find(this, timeout).signal;
     if (signal == nullptr) return false;
     call.handle(signal);
     return true;
@@ -103,7 +109,7 @@ class Mailbox : private mailbox::Base<Ms...> {
                   "bulkhead: M may be asked: take it with a handler, which answers");
     std::optional<M> taken;
     next_for(timeout, [&taken]<std::same_as<M> Same>(Same&& message) {  // and not what converts
-      taken.emplace(std::move(message));
+      taken.emplace(std::forward<Same>(message));
     });
     return taken;
   }
@@ -127,7 +133,7 @@ struct Mailbox<Ms...>::Receive {
   explicit Receive(Hs&... given) : handlers(given...) {}
 
   /// Null when time is up.
-  Signal* find(const Mailbox<Ms...>* mailbox, Timeout timeout) {
+  core::Found find(const Mailbox<Ms...>* mailbox, Timeout timeout) {
     return core::receive(mailbox, &look, this, timeout);
   }
   void handle(Signal* signal) { static_cast<void>((handle_as<Ms>(signal) || ...)); }
@@ -245,7 +251,7 @@ struct Mailbox<Ms...>::Receive {
     using H = std::tuple_element_t<I, std::tuple<Hs...>>;
     if constexpr (mailbox::Takes<H, M>) {
       if (I != chosen) return false;
-      mailbox::call(std::get<I>(handlers), std::move(message), std::move(reply));
+      mailbox::call<M>(std::get<I>(handlers), std::move(message), std::move(reply));
       return true;
     }
     return false;
@@ -263,8 +269,9 @@ class Mailbox<Ms...>::MessageArm final : public SelectArm {
         receive_(std::apply([](Hs&... each) { return Receive<Hs...>(each...); }, handlers_)) {}
 
   [[nodiscard]] bool attempt() override {
-    signal_ = receive_.find(mailbox_, Timeout(std::chrono::nanoseconds::zero()));
-    seen_ = core::queue_length();
+    const auto [signal, left] = receive_.find(mailbox_, Timeout(std::chrono::nanoseconds::zero()));
+    signal_ = signal;
+    seen_ = left;
     return signal_ != nullptr;
   }
   [[nodiscard]] bool enroll(const core::Waiter& /*waiter*/) noexcept override {

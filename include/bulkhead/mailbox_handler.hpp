@@ -2,7 +2,6 @@
 /// could never run, or never answer.
 #pragma once
 
-#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -160,8 +159,8 @@ bool wants(H& handler, const M& message) {
   }
 }
 
-template <class H, class M>
-void call(H& handler, M&& message, ReplyFor<M>&& reply) {
+template <class M, class H>
+void call(H& handler, std::type_identity_t<M>&& message, ReplyFor<M>&& reply) {
   auto& function = Parts<H>::function(handler);
   if constexpr (TakesReply<H, M>) {
     std::invoke(function, std::move(message), std::move(reply));
@@ -305,7 +304,7 @@ struct Check<Mailbox<Ms...>> {
       } else {
         (refuse<Mailbox<Ms...>, H, Ms, why_not<H, Ms>()>(), ...);
       }
-    } else if constexpr (I > 0 && (kNames<F, Ms> || ...) &&
+    } else if constexpr ((kNames<F, Ms> || ...) &&
                          ((!Takes<H, Ms> || is_taken_before<Ms, Hs...>(I)) && ...)) {
       refuse<Mailbox<Ms...>, H, Named, Misfit::kTooLate>();
     } else if constexpr (((judge_answer<H, Ms>() != Misfit::kNone) || ...)) {

@@ -6,6 +6,7 @@
 
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead {

@@ -10,6 +10,7 @@
 #include <typeinfo>
 
 #include "core/core.hpp"
+#include "core/inside.hpp"
 #include "machine/fiber.hpp"
 #include "sync/atomic.hpp"
 
@@ -111,7 +112,7 @@ std::string type_in_flight() {
 
 void Exit::Failure::read(const std::exception_ptr& failure) {
   const core::Inside inside;
-  const core::InTheMiddle here;  // what() is the user's
+  const core::InTheMiddle here(core::Core::current());  // what() is the user's
   try {
     std::rethrow_exception(failure);
   } catch (const std::exception& error) {
@@ -134,7 +135,8 @@ Exit::Failure& Exit::Failure::out_of_memory() {
 }
 const bool Exit::Failure::kMade = (out_of_memory(), true);
 
-Exit Exit::panic(std::exception_ptr failure) noexcept {
+// By value: who gives the exception away holds it no more.
+Exit Exit::panic(std::exception_ptr failure) noexcept {  // NOLINT
   Exit exit(Kind::kPanic);
   try {
     auto read = std::make_unique<Failure>();

@@ -4,6 +4,7 @@
 
 #include "base/critical.hpp"
 #include "core/core.hpp"
+#include "core/inside.hpp"
 
 namespace bulkhead {
 
@@ -17,7 +18,7 @@ NoPreempt::NoPreempt() noexcept : was_inside_(core::was_inside()) {
 
 NoPreempt::~NoPreempt() {
   base::critical = outer_;
-  if (core::Core* core = core::Core::current(); core != nullptr) core->leave(was_inside_);
+  core::go_back(was_inside_);
 }
 
 }  // namespace bulkhead

@@ -20,6 +20,7 @@
 #include "base/stack_trace.hpp"
 #include "bulkhead/bulkhead.hpp"
 #include "core/core.hpp"
+#include "core/inside.hpp"
 #include "memory/ticks.hpp"
 #include "support/wait.hpp"
 

@@ -10,6 +10,7 @@
 
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 #include "machine/cpus.hpp"
 

@@ -7,6 +7,7 @@
 #include "bulkhead/config.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {

@@ -9,6 +9,7 @@
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead {
@@ -114,8 +115,7 @@ std::stop_token stop_token() {
 std::size_t core() {
   const core::BrieflyInside inside;
   self(inside.core(), "this_actor::core");
-  const core::Core* core = inside.core();
-  return core->domain.load(std::memory_order_relaxed)->place_of(*core);
+  return inside.core()->place;
 }
 
 std::size_t stack_size() {

@@ -2,6 +2,7 @@
 
 #include "core/core.hpp"
 #include "core/guest.hpp"
+#include "core/inside.hpp"
 
 namespace bulkhead::core {
 

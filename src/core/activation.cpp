@@ -2,6 +2,8 @@
 // after another, until the batch is used up, the queue is empty, a handler blocks, or the actor
 // ends.
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <stdexcept>
 #include <string>
@@ -13,6 +15,7 @@
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 #include "core/unwinding.hpp"
 
@@ -38,12 +41,23 @@ void Core::activate(Slot& slot, machine::Stack* me) {
   deliver_batch(slot, me);
 }
 
+// There is no core in a child process that was forked (forget_in_fork).
+[[noreturn, gnu::cold]] static void fail_in_fork() noexcept {
+  std::fputs(
+      "bulkhead: in a child process that an actor has forked, its handler returned or threw: "
+      "end the child by exec or _exit\n",
+      stderr);
+  std::_Exit(1);
+}
+
 // After the user's code: the core that runs this stack now. If it has gone on without the actor,
 // the actor comes home first.
 Core* Core::back_inside(machine::Stack* me) noexcept {
   Core* core = me->seat->at.enter();
   if (core == nullptr) [[unlikely]]
     core = enter_slowly();
+  if (core == nullptr) [[unlikely]]
+    fail_in_fork();
   return core;
 }
 

@@ -8,6 +8,7 @@
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
@@ -24,8 +25,7 @@ constexpr SignalOps kHomecoming = {&deliver_homecoming, &destroy_homecoming, "ho
 
 // What a stuck handler must let others wait for. The watch, which has taken the core.
 bool Core::is_waited_for() const noexcept {
-  if (has_work() || timers.has_fresh() || next_due() <= machine::now()) return true;
-  return domain.load(std::memory_order_relaxed)->bell() != heard_ || poller.has_news();
+  return has_something_to_do(machine::now()) || poller.has_news();
 }
 
 // Leaves the running actor behind in its thread. The watch, which has taken the core. Throws when
@@ -46,8 +46,8 @@ void Core::part_from(Worker& old) {
 
 // A thread that came inside and found no core: an outside thread; or one whose core is being looked
 // at; or it runs an actor that is away, which then comes home. Goes on, in the last case, in the
-// thread that runs the core.
-[[gnu::noinline, gnu::cold]] Core* enter_slowly() noexcept {
+// thread that runs the core. `how`: see Seat::enter.
+[[gnu::noinline, gnu::cold]] Core* enter_slowly(std::uint8_t how) noexcept {
   Worker* worker = tl_seat.worker;
   if (worker == nullptr) return nullptr;
   if (Core* core = worker->crew.look_again(*worker); core != nullptr) return core;
@@ -55,7 +55,9 @@ void Core::part_from(Worker& old) {
   const int error = base::read_errno();
   Core::come_home(*worker);
   base::write_errno(error);
-  return Core::current();
+  Core* core = Core::current();
+  core->leave(how);  // as which the other thread came inside
+  return core;
 }
 
 void Core::come_home(Worker& worker) noexcept {

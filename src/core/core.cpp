@@ -12,6 +12,7 @@
 #include "core/crew.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
@@ -19,7 +20,6 @@ namespace bulkhead::core {
 namespace {
 
 constexpr std::uint32_t kActivationsPerTurn = 64;
-constexpr machine::Nanoseconds kPollEvery = 50'000;
 constexpr machine::Nanoseconds kLeastSpin = 2'000;
 constexpr machine::Nanoseconds kMostSpin = 50'000;
 constexpr std::uint32_t kHomeBatch = 64;
@@ -52,8 +52,9 @@ constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
   return core;
 }
 
-[[gnu::noinline]] void Inside::end(std::uint8_t was) noexcept {
-  if (Core* core = Core::current(); core != nullptr) core->leave(was);
+[[gnu::noinline]] void go_back(std::uint8_t was) noexcept {
+  asm volatile("" ::: "memory");
+  tl_seat.at.leave(was);
 }
 
 void Core::become_current() noexcept {
@@ -61,6 +62,12 @@ void Core::become_current() noexcept {
   tl_seat.at.sit(this);
 }
 void Core::resign() noexcept { tl_seat.at.rise(); }
+
+void Core::forget_in_fork() noexcept {
+  resign();
+  tl_seat.worker = nullptr;
+  stop_preemption();
+}
 
 void Core::prepare_to_run() {
   if (outgoing_ == nullptr) {

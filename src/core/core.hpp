@@ -48,6 +48,8 @@ struct ThreadSeat {
 };
 
 inline constexpr std::size_t kMaxCores = 1024;
+// How often a busy core looks at its descriptors.
+inline constexpr machine::Nanoseconds kPollEvery = 50'000;
 // Messages that an actor may handle in one activation: adapts to the backlog in between.
 inline constexpr std::uint32_t kLeastBatch = 64;
 inline constexpr std::uint32_t kMostBatch = 1024;
@@ -95,6 +97,8 @@ class alignas(64) Core {
   /// Lets the others run. Without effect when there is no memory for a stack to go on with. Returns
   /// the core to go on on.
   static Core* yield();
+  /// In a child process that is forked: the one thread there runs no core any more.
+  static void forget_in_fork() noexcept;
   /// To return to where the calling thread was before it came inside.
   void leave(std::uint8_t was = 0) noexcept { seat->at.leave(was); }
   /// Throws Unwind when the running actor is to end and it may be thrown.
@@ -233,7 +237,7 @@ class alignas(64) Core {
   Shown<Slot*> running = nullptr;   // no other thread follows it, but to name it
   machine::Stack* stack = nullptr;  // that the loop runs on
   ThreadSeat* seat = nullptr;       // of the thread that runs the core, or is about to
-  Worker* worker = nullptr;         // that thread; under the crew's lock
+  Worker* worker = nullptr;         // that thread; under the crew's lock while there is a watch
   machine::ExceptionState* exceptions = nullptr;
   ReadyQueue ready;
   memory::Pool pool;
@@ -303,6 +307,7 @@ class alignas(64) Core {
   void start_preemption() const noexcept;
   static void stop_preemption() noexcept;
   [[nodiscard]] machine::Nanoseconds in_slice(machine::Nanoseconds now) noexcept;
+  [[nodiscard]] bool has_something_to_do(machine::Nanoseconds now) const noexcept;
   [[nodiscard]] bool others_wait(machine::Nanoseconds now) const noexcept;
   void pace_checks(machine::Nanoseconds elapsed) noexcept;
   void requeue_by_time(Slot& slot);
@@ -386,81 +391,6 @@ class alignas(64) Core {
 };
 
 extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
-
-/// What enter does when it finds nothing: brings an actor home that is away. May switch stacks and
-/// threads. Null in threads outside.
-[[nodiscard]] Core* enter_slowly() noexcept;
-
-/// Comes inside. For functions of this layer that do not switch stacks otherwise: they note first
-/// whether the thread was inside, and give that to the core's leave at the end.
-[[nodiscard, gnu::always_inline]] inline Core* enter(std::uint8_t how = 1) noexcept {
-  Core* core = tl_seat.at.enter(how);
-  if (core == nullptr) [[unlikely]]
-    core = enter_slowly();
-  return core;
-}
-[[nodiscard, gnu::always_inline]] inline std::uint8_t was_inside() noexcept {
-  return tl_seat.at.inside();
-}
-/// The same out of line, for callers that switch stacks.
-[[nodiscard]] Core* come_inside() noexcept;
-
-/// A stretch of the runtime's code that handlers call, and that may switch stacks. Meanwhile
-/// Core::current() is the actor's core. Threads outside may be in one too.
-class Inside {
- public:
-  [[gnu::always_inline]] Inside() noexcept : was_(was_inside()) {
-    static_cast<void>(enter(was_ | 1));
-  }
-  Inside(const Inside&) = delete;
-  Inside& operator=(const Inside&) = delete;
-  ~Inside() { end(was_); }
-
- private:
-  static void end(std::uint8_t was) noexcept;
-  std::uint8_t was_;
-};
-
-/// The same for what does not switch stacks, or says where it has gone on. Is not made to give way.
-class BrieflyInside {
- public:
-  static constexpr std::uint8_t kMark = 2;
-
-  [[gnu::always_inline]] BrieflyInside() noexcept
-      : was_(was_inside()), core_(enter(was_ | kMark)) {}
-  BrieflyInside(const BrieflyInside&) = delete;
-  BrieflyInside& operator=(const BrieflyInside&) = delete;
-  ~BrieflyInside() {
-    if (core_ != nullptr) core_->leave(was_);
-  }
-  /// Null for threads outside.
-  [[nodiscard]] Core* core() const noexcept { return core_; }
-  void goes_on_on(Core* core) noexcept { core_ = core; }
-
- private:
-  std::uint8_t was_;
-  Core* core_;
-};
-
-/// The user's code runs in the middle of something, such as a hook or the destructor of a message
-/// that is dropped: a wait there ends at once, and nothing switches stacks. Any thread, inside.
-class InTheMiddle {
- public:
-  InTheMiddle() noexcept : InTheMiddle(tl_seat.at.mine()) {
-    BULKHEAD_ASSERT(tl_seat.worker == nullptr || was_inside() != 0, "the core could be gone");
-  }
-  explicit InTheMiddle(Core* core) noexcept : core_(core) {
-    if (core_ != nullptr) ++core_->dropping_;
-  }
-  InTheMiddle(const InTheMiddle&) = delete;
-  InTheMiddle& operator=(const InTheMiddle&) = delete;
-  ~InTheMiddle() {
-    if (core_ != nullptr) --core_->dropping_;
-  }
-
- private:
-  Core* core_;
-};
 
 /// The identity of the actor in a slot, also while its exit is carried out. Owner.
 [[nodiscard]] Pid pid_of(const Slot& slot) noexcept;

@@ -3,9 +3,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <iterator>
 #include <optional>
-#include <system_error>
+#include <utility>
 
 #include "base/check.hpp"
 #include "core/domain.hpp"
@@ -191,7 +190,7 @@ bool Crew::is_kept(Worker& me) noexcept {
 void Crew::dress(Worker& me, Core& core) {
   char name[16];
   std::snprintf(name, sizeof name, core.solo ? "bulkhead-own" : "bulkhead-%zu",
-                domain_.place_of(core));
+                std::size_t{core.place});
   machine::name_thread(name);
   int cpu = domain_.cpu_for(core);
   if (cpu >= 0 && !machine::bind_to_cpu(cpu)) cpu = -1;
@@ -267,6 +266,7 @@ Crew::Look Crew::hand_over(Core& core, Anyway anyway) noexcept {
   // Who calls the runtime all the time is outside now and then.
   sync::Taken taken = old.seat->at.take();
   for (int i = 1; i < kTries && taken == sync::Taken::kInside; ++i) taken = old.seat->at.take();
+  if (taken == sync::Taken::kInside) return Look::kHopeless;
   if (taken != sync::Taken::kTaken) return Look::kAwake;
   const Slot* slot = core.running;
   BULKHEAD_CHECK(slot != nullptr, "outside the runtime only an actor's handler runs");

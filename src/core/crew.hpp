@@ -3,14 +3,14 @@
 // A worker is a thread. It runs the loop of a core; or the handler that this core has left behind;
 // or it is kept to be used again.
 //
-// | worker  | meaning                                       | next                   | moved by |
-// |---------|-----------------------------------------------|------------------------|----------|
-// | Running | runs a core's loop and handlers               | Away (hand-over)       | watch    |
-// |         |                                               | Ended (the loop ended) | itself   |
-// | Away    | runs a handler; its core runs in another one  | Spare, Ended (home)    | itself   |
-// | Spare   | waits                                         | Running                | watch    |
-// |         |                                               | Ended (stop)           | itself   |
-// | Ended   | is joined by who ends next, or by end()       |                        |          |
+// | worker  | meaning                                      | next                   | moved by    |
+// |---------|----------------------------------------------|------------------------|-------------|
+// | Running | runs a core's loop and handlers              | Away (hand-over)       | watch       |
+// |         |                                              | Ended (the loop ended) | itself      |
+// | Away    | runs a handler; its core runs in another one | Spare, Ended (home)    | itself      |
+// | Spare   | waits; so it begins                          | Running                | watch, run  |
+// |         |                                              | Ended (stop)           | itself      |
+// | Ended   | is joined by who ends next, or by end()      |                        |             |
 //
 // Rules
 //  H1  The watch takes a core from a thread that runs the user's code only (sync/seat.hpp), under

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <optional>
 #include <stdexcept>
 #include <string>
 
@@ -12,7 +11,6 @@
 #include "core/faults.hpp"
 #include "core/slab.hpp"
 #include "machine/cpus.hpp"
-#include "machine/fault.hpp"
 
 namespace bulkhead::core {
 
@@ -191,6 +189,8 @@ void Domain::give(Domain& domain) noexcept {
 void Domain::start() {
   BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
   reported_.store(false);
+  static const bool forks = machine::in_each_fork(&Core::forget_in_fork);
+  if (!forks) throw std::bad_alloc();
   one_more_runs();
   if (config_.report_faults) report_faults();
   failures_quiet_until_.store(0);
@@ -221,7 +221,7 @@ void Domain::start_thread(Core& core) {
 
 int Domain::cpu_for(const Core& core) const noexcept {
   if (core.solo || !config_.bind_cores || core_count_ > cpus_.size()) return -1;
-  return cpus_[place_of(core)];
+  return cpus_[core.place];
 }
 
 void Domain::stop(Left left) {
@@ -404,19 +404,13 @@ void Domain::refused_outside(Pid receiver, std::string_view message, DropCause c
   hooks_.leave();
 }
 
-std::size_t Domain::place_of(const Core& core) const noexcept {
-  std::size_t place = 0;
-  while (cores_[place] != &core) ++place;
-  return place;
-}
-
 void count_stray() noexcept { strays.fetch_add(1, std::memory_order_relaxed); }
 
 Stats Domain::stats() const {
   Stats stats;
   stats.strays = strays.load(std::memory_order_relaxed);
   stats.cores = core_count_;
-  crew_.count(stats);
+  if (!left_behind()) crew_.count(stats);  // in a fork nobody may let go of its lock
   const auto order = std::memory_order_relaxed;
   stats.sent = outside.sent.load(order);
   stats.actors_started = outside.started.load(order);

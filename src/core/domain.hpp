@@ -132,8 +132,6 @@ class Domain {
   }
   /// Are the actors that are at work to be named before they are ended?
   [[nodiscard]] bool names_busy() const noexcept { return left_ == Left::kBusy; }
-  /// 0 and up, in the order of the domain's cores.
-  [[nodiscard]] std::size_t place_of(const Core& core) const noexcept;
   /// The CPU that a core is to be bound to; -1 when it is not.
   [[nodiscard]] int cpu_for(const Core& core) const noexcept;
   [[nodiscard]] const std::vector<int>& cpus() const noexcept { return cpus_; }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {

@@ -8,6 +8,7 @@
 #include "bulkhead/timer.hpp"
 #include "core/commons.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 #include "machine/pages.hpp"
 

@@ -20,7 +20,7 @@
 //      into code with hooks do not rely on anything that a switch changes, but between a wait's
 //      begin and park (P1): from prepare to commit a receiver may die, or move, and commit looks
 //      anew.
-//  P5  After a look the core is another one, perhaps, on another thread: as after any switch (C4).
+//  P5  After a look the core is another one, perhaps, on another thread: as after any switch (C5).
 // P1 to P3 are may_give_way; src/actor/preemption_test.cpp looks at the stack of each tick that may
 // switch, and tests/stress/preemption.cpp makes every one switch.
 #include <exception>
@@ -30,13 +30,13 @@
 #include "base/errno.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "memory/ticks.hpp"
 
 namespace bulkhead::core {
 
 namespace {
 
-constexpr machine::Nanoseconds kPollEvery = 50'000;
 constexpr std::uint32_t kMostChecks = 1024;
 
 // What is left of an actor's reductions. On threads that run no core it never comes to its end.
@@ -50,7 +50,8 @@ constinit thread_local Reductions reductions [[gnu::tls_model("initial-exec")]];
 
 // --- where -------------------------------------------------------------------------------------
 
-bool Core::may_give_way() const noexcept {
+// (Out of line: what belongs to the thread is read by who may have come from another one.)
+[[gnu::noinline]] bool Core::may_give_way() const noexcept {
   if (!may_wait() || running->turn != Turn::kRunning || running->has(Slot::kEnding) ||
       base::critical != nullptr || (seat->at.inside() & BrieflyInside::kMark) != 0 ||
       std::uncaught_exceptions() != 0) {
@@ -62,11 +63,14 @@ bool Core::may_give_way() const noexcept {
   return true;
 }
 
-// Is there anybody who would run, or anything that the loop would do?
-bool Core::others_wait(machine::Nanoseconds now) const noexcept {
+// Is there anybody who would run, or anything that the loop would do? The poller is left out.
+bool Core::has_something_to_do(machine::Nanoseconds now) const noexcept {
   return has_work() || timers.has_fresh() || next_due() <= now ||
-         (poller.watched() != 0 && now - polled_ >= kPollEvery) ||
          domain.load(std::memory_order_relaxed)->bell() != heard_;
+}
+
+bool Core::others_wait(machine::Nanoseconds now) const noexcept {
+  return has_something_to_do(now) || (poller.watched() != 0 && now - polled_ >= kPollEvery);
 }
 
 // --- when --------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
+#include "core/inside.hpp"
 
 namespace bulkhead::core {
 
@@ -39,13 +40,14 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context
   }
 }
 
-Signal* receive(const void* mailbox, LookAt look, void* context, Timeout timeout) {
+Found receive(const void* mailbox, LookAt look, void* context, Timeout timeout) {
   const Inside inside;
   const Core* core = Core::current();
   if (core == nullptr || !core->may_wait() || core->running->state != mailbox) {
     throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
   }
-  return Core::receive(look, context, timeout.nanoseconds());
+  Signal* signal = Core::receive(look, context, timeout.nanoseconds());
+  return {signal, Core::current()->running->length};
 }
 
 void refuse_to_receive() {
@@ -55,6 +57,7 @@ void refuse_to_receive() {
 }
 
 Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) {
+  if (timeout == 0) Core::look(Unwinds::kNo);  // who asks again and again lets others run
   Core* core = current();
   Slot& slot = *core->running;
   // What was received before is handled now; so is its start: from here on it is idle when it
@@ -78,7 +81,6 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
       return signal;
     }
     const machine::Nanoseconds left = due == machine::kNever ? due : due - machine::now();
-    if (timeout == 0) Core::look(Unwinds::kNo);  // who asks again and again lets others run
     if (timeout == 0 || left <= 0) return nullptr;
     const std::uint64_t epoch = begin_wait();
     slot.set(Slot::kReceiving);

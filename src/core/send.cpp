@@ -8,6 +8,7 @@
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/guest.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {

@@ -64,7 +64,10 @@ class Shown {
  public:
   Shown(T value = T()) noexcept : value_(value) {}  // NOLINT: it is used as a T
   Shown(const Shown& other) noexcept : Shown(static_cast<T>(other)) {}
-  Shown& operator=(const Shown& other) noexcept { return *this = static_cast<T>(other); }
+  Shown& operator=(const Shown& other) noexcept {
+    *this = static_cast<T>(other);
+    return *this;
+  }
   Shown& operator=(T value) noexcept {
     value_.store(value, std::memory_order_relaxed);
     return *this;
@@ -89,7 +92,8 @@ class Shown {
 /// | Running | a handler runs                           | Idle, Ready, Opening, Vacant (ended)|
 /// |         |                                          | Away (crew.hpp)                     |
 /// | Away    | its handler runs, but not on its core    | Ready (home)                        |
-/// | Opening | it has opened a wait, and may not block  | Parked; Running (the wait retired)  |
+/// | Opening | it has opened a wait, and may not block  | Parked, Idle (park); Running (the   |
+/// |         |                                          | wait retired, or ended by itself)   |
 /// | Parked  | blocked in mid-handler, holds a stack    | Ready (resume)                      |
 enum class Turn : std::uint8_t { kVacant, kIdle, kReady, kRunning, kOpening, kParked, kAway };
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "bulkhead/net/stream.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 #include "net/failure.hpp"
 #include "net/operation.hpp"

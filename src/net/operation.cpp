@@ -3,6 +3,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::net {

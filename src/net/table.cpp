@@ -6,6 +6,7 @@
 
 #include "base/critical.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "core/slab.hpp"
 #include "net/calls.hpp"
 

@@ -26,6 +26,8 @@
 //      heavy_fence has the kernel put a barrier into every running thread of the process.
 //  E4  A taker pulls before it looks, so a holder that is inside may find the word empty for a
 //      moment. It looks at it when it comes in, and never while it is inside.
+//  E5  A holder rises only when nobody takes from it any more, or what it held is taken: between a
+//      taker's pull and its put_back, rise would be undone.
 // Checked by seat_model.cpp: nobody works on it at the same time as another, nothing is lost.
 #pragma once
 

@@ -101,10 +101,13 @@ class Ask : public testing::TestWithParam<std::tuple<std::size_t, Asker>> {
   static bulkhead::Config config() {
     bulkhead::Config config;
     config.cores = std::get<0>(GetParam());
+    config.run_queue = support::run_queue();
     return config;
   }
+  // With a shared run queue nobody is given a core, or they would keep out of it.
   static bulkhead::SpawnOptions at(std::size_t core) {
     bulkhead::SpawnOptions options;
+    if (support::run_queue() != bulkhead::RunQueue::kPartitioned) return options;
     options.core = core % std::get<0>(GetParam());
     options.pinned = true;
     return options;

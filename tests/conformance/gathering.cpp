@@ -55,7 +55,7 @@ class Gathering : public support::OnCores {
   std::vector<Address<Station>> stations(std::size_t count, bool pinned = false) {
     std::vector<Address<Station>> made;
     for (std::size_t i = 0; i < count; ++i) {
-      made.push_back(runtime.spawn_with<Station>(pinned ? pinned_to(i) : on_core(i)));
+      made.push_back(runtime.spawn_with<Station>(pinned ? pinned_to(i) : begun_on(i)));
     }
     return made;
   }

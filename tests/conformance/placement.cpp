@@ -33,7 +33,7 @@ ON_ONE_AND_SEVERAL_CORES(Placement);
 TEST_P(Placement, an_actor_starts_on_the_core_of_its_spawner) {
   support::Log<bool> same;
   for (std::size_t core = 0; core < cores(); ++core) {
-    runtime.spawn_with(on_core(core), [&same, core] {
+    runtime.spawn_with(begun_on(core), [&same, core] {
       bulkhead::spawn([&same, core] { same.add(this_actor::core() == core); });
     });
   }
@@ -54,11 +54,11 @@ TEST_P(Placement, from_a_thread_outside_an_actor_starts_on_core_0) {
 TEST_P(Placement, an_actor_starts_on_the_core_that_its_options_name) {
   support::Log<bool> right;
   for (std::size_t core = 0; core < cores(); ++core) {
-    runtime.spawn_with(on_core(core), [&right, core] { right.add(this_actor::core() == core); });
+    runtime.spawn_with(begun_on(core), [&right, core] { right.add(this_actor::core() == core); });
   }
   runtime.spawn([&right, cores = cores()] {
     for (std::size_t core = 0; core < cores; ++core) {
-      bulkhead::spawn_with(on_core(core),
+      bulkhead::spawn_with(begun_on(core),
                            [&right, core] { right.add(this_actor::core() == core); });
     }
   });
@@ -80,7 +80,7 @@ TEST_P(Placement, a_child_of_an_own_thread_actor_starts_on_core_0) {
 TEST_P(Placement, runtime_spawn_in_an_actor_is_like_spawn) {
   support::Log<bool> same;
   const std::size_t last = cores() - 1;
-  runtime.spawn_with(on_core(last), [&] {
+  runtime.spawn_with(begun_on(last), [&] {
     const bulkhead::Pid self = this_actor::pid();
     runtime.spawn([&same, last, self] {
       same.add(this_actor::core() == last);

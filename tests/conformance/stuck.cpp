@@ -14,6 +14,7 @@
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
 #include "support/process.hpp"
+#include "support/stuck.hpp"
 
 namespace {
 
@@ -23,6 +24,7 @@ using bulkhead::Config;
 using bulkhead::Runtime;
 using bulkhead::SpawnOptions;
 using support::Clock;
+using support::Echo;
 using support::Event;
 using support::eventually;
 using namespace std::chrono_literals;
@@ -49,10 +51,6 @@ class Pipe {
 
  private:
   std::array<int, 2> ends_{};
-};
-
-struct Echo {
-  int receive(int value) { return value + 1; }
 };
 
 // Sleeps, and asks another, again and again; notes what either took beyond what it should.
@@ -196,8 +194,8 @@ TEST_P(Stuck, neither_an_idle_runtime_nor_one_stuck_in_a_system_call_uses_the_cp
 }
 
 // D3: kForever: never.
-TEST_P(Stuck, it_can_be_switched_off) {
-  Config off = config();
+TEST(StuckConfig, it_can_be_switched_off) {
+  Config off;
   off.cores = 1;
   off.hand_over_after = bulkhead::kForever;
   Runtime without(off);
@@ -229,11 +227,15 @@ TEST(StuckConfig, a_span_that_makes_no_sense_is_refused) {
 }
 
 // D3: a shutdown that has to wait for one says for whom; the others are ended meanwhile.
-TEST_P(Stuck, shutdown_names_who_is_stuck) {
+TEST(StuckShutdown, names_who_is_stuck) {
   struct Stubborn {
     const Pipe* pipe;
     void receive(int /*message*/) { pipe->read(); }
   };
+  Config config;
+  config.cores = 2;
+  Runtime runtime(config);
+  runtime.start();
   const Pipe pipe;
   std::atomic<int> ended{0};
   struct Counted {
@@ -242,8 +244,8 @@ TEST_P(Stuck, shutdown_names_who_is_stuck) {
     ~Counted() { ++*ended; }
     void receive(int /*message*/) {}
   };
-  const auto stubborn = runtime.spawn_with<Stubborn>(on_core(0), Stubborn{&pipe});
-  for (std::size_t i = 0; i < 50; ++i) runtime.spawn_with<Counted>(on_core(0), &ended);
+  const auto stubborn = runtime.spawn<Stubborn>(Stubborn{&pipe});
+  for (std::size_t i = 0; i < 50; ++i) runtime.spawn<Counted>(&ended);
   stubborn.send(1);
   ASSERT_TRUE(eventually([&] { return runtime.stats().away == 1; }));
   std::thread releaser([&] {

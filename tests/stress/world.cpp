@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "support/balance.hpp"
 #include "support/wait.hpp"
 
 namespace stress {
@@ -66,10 +67,7 @@ void World::expect_laws(const bulkhead::Stats& stats) const {
   EXPECT_EQ(laws.misordered, 0u);
   EXPECT_EQ(laws.misdelivered, 0u);
   EXPECT_EQ(laws.wrong_answers, 0u);
-  std::uint64_t dropped = 0;
-  for (const std::uint64_t count : stats.dropped) dropped += count;
-  dropped -= stats.dropped_for(bulkhead::DropCause::kLateReply);
-  EXPECT_EQ(stats.sent, stats.handled + dropped - stats.refused);
+  support::expect_balanced(stats);
 }
 
 void World::expect_nothing_left(const bulkhead::Stats& stats) const {

@@ -23,13 +23,19 @@ class OnCores : public testing::TestWithParam<std::size_t> {
     return config;
   }
   /// A core that exists: numbers go round.
-  [[nodiscard]] static bulkhead::SpawnOptions on_core(std::size_t number) {
+  [[nodiscard]] static bulkhead::SpawnOptions begun_on(std::size_t number) {
     bulkhead::SpawnOptions options;
     options.core = number % cores();
     return options;
   }
+  /// The same, for where it matters less: with a shared run queue actors are given none, or they
+  /// would keep out of it.
+  [[nodiscard]] static bulkhead::SpawnOptions on_core(std::size_t number) {
+    return run_queue() == bulkhead::RunQueue::kPartitioned ? begun_on(number)
+                                                           : bulkhead::SpawnOptions();
+  }
   [[nodiscard]] static bulkhead::SpawnOptions pinned_to(std::size_t number) {
-    bulkhead::SpawnOptions options = on_core(number);
+    bulkhead::SpawnOptions options = begun_on(number);
     options.pinned = true;
     return options;
   }

@@ -5,6 +5,7 @@
 #include <bulkhead/bulkhead.hpp>
 
 #include <chrono>
+#include <cstddef>
 
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
@@ -18,7 +19,11 @@ struct Echo {
 /// A runtime that soon leaves handlers behind.
 class Stuck : public Running {
  public:
-  Stuck() : Running(watched(this)) { echo = runtime.spawn_with<Echo>(on_core(0)); }
+  /// `preempt_allocations`: of Config.
+  explicit Stuck(std::size_t preempt_allocations = 0)
+      : Running(watched(this, preempt_allocations)) {
+    echo = runtime.spawn_with<Echo>(on_core(0));
+  }
   ~Stuck() override { runtime.shutdown(bulkhead::kForever); }
 
   /// In a handler: keeps the core until it goes on without us. (First it comes home, if it is still
@@ -40,8 +45,9 @@ class Stuck : public Running {
   bulkhead::Address<Echo> echo;
 
  private:
-  static bulkhead::Config watched(Stuck* self) {
+  static bulkhead::Config watched(Stuck* self, std::size_t preempt_allocations) {
     bulkhead::Config config = Stuck::config();
+    config.preempt_allocations = preempt_allocations;
     config.hand_over_after = std::chrono::milliseconds(2);
     config.on_death = [self](const bulkhead::Death& death) { self->deaths.add(death.exit); };
     return config;

@@ -1,5 +1,6 @@
-// D3: a core that leaves a stuck actor behind, and the actor's homecoming, under every interleaving,
-// with weak memory: the templates Seat, Inbox and Arrivals as crew.hpp and away.cpp use them.
+// D3: a core that leaves a stuck actor behind, and the actor's homecoming, under every
+// interleaving, with weak memory: the templates Seat, Inbox and Arrivals as crew.hpp and away.cpp
+// use them.
 //
 //   handed_over  H1 to H3: an actor makes two calls into the runtime; meanwhile the watch takes its
 //       core, and runs it in another thread, if it can; a thread outside sends the actor a letter.

@@ -1,5 +1,5 @@
-// D3: the seat of seat.hpp under every interleaving, with weak memory. light_fence and heavy_fence are
-// both a sequentially consistent fence here: that is what they promise each other. There is one
+// D3: the seat of seat.hpp under every interleaving, with weak memory. light_fence and heavy_fence
+// are both a sequentially consistent fence here: that is what they promise each other. There is one
 // holder, so no two light ones meet.
 //
 //   looked_at     E1 to E3: the holder comes and goes while a taker takes what is held, works on it

@@ -87,7 +87,7 @@ FaultKind kind_of_fault(int signal, int code, const void* address, const Stack* 
   if (running->bottom != nullptr) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     const auto bottom = reinterpret_cast<std::uintptr_t>(running->bottom);
-    if (at < bottom && at >= bottom - kGuardBytes) return FaultKind::kStackOverflow;
+    if (at < bottom && at >= bottom - guard_bytes()) return FaultKind::kStackOverflow;
   }
   return FaultKind::kAccess;
 }

@@ -18,8 +18,8 @@ TEST(FaultKind, tells_the_guard_from_other_addresses) {
     return kind_of_fault(SIGSEGV, SEGV_ACCERR, address, stack);
   };
   EXPECT_EQ(kind(stack->bottom - 1), FaultKind::kStackOverflow);
-  EXPECT_EQ(kind(stack->bottom - kGuardBytes), FaultKind::kStackOverflow);
-  EXPECT_EQ(kind(stack->bottom - kGuardBytes - 1), FaultKind::kAccess);
+  EXPECT_EQ(kind(stack->bottom - guard_bytes()), FaultKind::kStackOverflow);
+  EXPECT_EQ(kind(stack->bottom - guard_bytes() - 1), FaultKind::kAccess);
   EXPECT_EQ(kind(stack->bottom), FaultKind::kAccess);
   EXPECT_EQ(kind(nullptr), FaultKind::kAccess);
 }

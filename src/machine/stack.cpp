@@ -34,7 +34,9 @@ std::size_t page_bytes() noexcept {
   return bytes;
 }
 
-std::size_t stride(std::uint8_t size_class) { return kGuardBytes + (kMinStackBytes << size_class); }
+std::size_t stride(std::uint8_t size_class) {
+  return guard_bytes() + (kMinStackBytes << size_class);
+}
 
 Stack* record_of(std::byte* end) { return reinterpret_cast<Stack*>(end - sizeof(Stack)); }
 
@@ -56,6 +58,8 @@ bool guards_by_advice() {
 }
 
 }  // namespace
+
+std::size_t guard_bytes() noexcept { return std::size_t{64} * 1024 + page_bytes(); }
 
 std::uint8_t stack_class(std::size_t bytes) noexcept {
   const std::size_t units = (bytes + kMinStackBytes - 1) / kMinStackBytes;
@@ -166,7 +170,7 @@ std::byte* StackStore::carve(std::uint8_t size_class) {
   install_guard(begin);
   slab->fresh += stride(size_class);
   ++carved_[size_class];
-  return begin + kGuardBytes;
+  return begin + guard_bytes();
 }
 
 StackStore::Slab* StackStore::reserve(std::uint8_t size_class) {
@@ -186,13 +190,13 @@ StackStore::Slab* StackStore::reserve(std::uint8_t size_class) {
 
 void StackStore::install_guard(std::byte* guard) {
   if (guard_ == GuardKind::kMadvise) {
-    if (madvise(guard, kGuardBytes, MADV_GUARD_INSTALL) == 0) return;
+    if (madvise(guard, guard_bytes(), MADV_GUARD_INSTALL) == 0) return;
     // A sandbox that was entered later, or another kernel after a migration.
     if (errno != EINVAL && errno != EPERM && errno != ENOSYS) refuse("guard region", errno);
     guard_ = GuardKind::kMprotect;
   }
   count_guard_mappings();
-  if (mprotect(guard, kGuardBytes, PROT_NONE) != 0) refuse("guard region", errno);
+  if (mprotect(guard, guard_bytes(), PROT_NONE) != 0) refuse("guard region", errno);
   ++guards_;
 }
 

@@ -1,9 +1,11 @@
 // Stacks: reserved in slabs, each above a guard region, recycled newest first.
 //
 // From low to high addresses, a stack of `size` bytes is
-//     [ guard region, kGuardBytes ][ ... usable ... ][ Stack record ]
-//                                  |<---------- size ------------->|
-// The record lies at the top, out of the way of an overflow, which runs into the guard.
+//     [ guard region, guard_bytes() ][ ... usable ... ][ Stack record ]
+//                                    |<---------- size ------------->|
+// The record lies at the top, out of the way of an overflow, which runs into the guard. From one
+// stack to the next is an odd number of pages: of most stacks only the topmost page is used, and if
+// those were a power of two apart, a few sets of the translation buffer would have to hold them all.
 //
 // Guards are made by MADV_GUARD_INSTALL where the kernel really has it (6.13 and newer): it splits
 // no mapping, so that a million guarded stacks fit in a process; else by mprotect, which does, so
@@ -33,7 +35,6 @@ struct SignalOps;
 
 namespace bulkhead::machine {
 
-inline constexpr std::size_t kGuardBytes = 64 * 1024;
 inline constexpr std::size_t kMinStackBytes = 16 * 1024;
 inline constexpr std::size_t kMaxStackBytes = 1024 * 1024 * 1024;
 inline constexpr std::size_t kMappingsPerGuard = 2;
@@ -66,6 +67,9 @@ struct alignas(64) Stack {
   /// Where the first frame starts.
   [[nodiscard]] StackPointer top() noexcept { return this; }
 };
+
+/// Of the guard region below each stack: 64 KiB and a page.
+[[nodiscard]] std::size_t guard_bytes() noexcept;
 
 /// The smallest class of at least `bytes` bytes. `bytes` within the limits above.
 [[nodiscard]] std::uint8_t stack_class(std::size_t bytes) noexcept;

@@ -4,8 +4,8 @@
 //     [ guard region, guard_bytes() ][ ... usable ... ][ Stack record ]
 //                                    |<---------- size ------------->|
 // The record lies at the top, out of the way of an overflow, which runs into the guard. From one
-// stack to the next is an odd number of pages: of most stacks only the topmost page is used, and if
-// those were a power of two apart, a few sets of the translation buffer would have to hold them all.
+// stack to the next is an odd number of pages: of most stacks only the topmost page is used, and
+// were those a power of two apart, a few sets of the translation buffer would hold them all.
 //
 // Guards are made by MADV_GUARD_INSTALL where the kernel really has it (6.13 and newer): it splits
 // no mapping, so that a million guarded stacks fit in a process; else by mprotect, which does, so

@@ -4,8 +4,9 @@
     tools/check_package.py BUILD_FOLDER [--cmake CMAKE] [--compiler COMPILER]
 
 One program finds the library through CMake's find_package, and one through pkg-config; both
-include every public header. The first is compiled for preemption, and relies on it. The installed
-tree is moved before it is used.
+include every public header. The first is compiled for preemption, and relies on it; the second has
+an operator new and delete of its own, but only the plain ones. The installed tree is moved before
+it is used.
 """
 
 import argparse
@@ -46,6 +47,48 @@ int main() {
 }
 """
 
+# What comes from its own operator new goes to its own operator delete, whatever form is used.
+OWN_OPERATORS = """\
+#include <cstdlib>
+#include <new>
+namespace {
+struct Head {
+  alignas(std::max_align_t) std::size_t size;
+};
+long taken = 0;
+}  // namespace
+void* operator new(std::size_t size) {
+  if (size > 1'000'000'000) throw std::bad_alloc();
+  auto* head = static_cast<Head*>(std::malloc(sizeof(Head) + size));
+  if (head == nullptr) throw std::bad_alloc();
+  __atomic_fetch_add(&taken, 1, __ATOMIC_RELAXED);
+  head->size = ~size;
+  return head + 1;
+}
+void operator delete(void* memory) noexcept {
+  if (memory == nullptr) return;
+  __atomic_fetch_sub(&taken, 1, __ATOMIC_RELAXED);
+  std::free(static_cast<Head*>(memory) - 1);
+}
+int main() {
+  const long before = taken;
+  void* volatile memory = ::operator new(8);
+  ::operator delete(memory, std::size_t{8});
+  memory = ::operator new[](8);
+  ::operator delete[](memory);
+  memory = ::operator new[](8);
+  ::operator delete[](memory, std::size_t{8});
+  memory = ::operator new(8, std::nothrow);
+  ::operator delete(memory, std::nothrow);
+  memory = ::operator new[](8, std::nothrow);
+  if (taken != before + 1) return 1;
+  ::operator delete[](memory, std::nothrow);
+  if (taken != before) return 2;
+  if (::operator new(2'000'000'000, std::nothrow) != nullptr) return 3;
+  return bulkhead::run([] {}) ? 0 : 4;
+}
+"""
+
 
 def run(*command, env=None):
     """Runs a command and returns its output; ends with its messages when it fails."""
@@ -83,7 +126,7 @@ def main():
         run(options.cmake, "--build", top / "build")
         run(top / "build" / "consumer")
 
-        main_file.write_text("\n".join([*includes, "int main() { return 0; }", ""]))
+        main_file.write_text("\n".join([*includes, OWN_OPERATORS]))
         package = next(prefix.rglob("bulkhead.pc"))
         flags = run("pkg-config", "--cflags", "--libs",
                     package).split()

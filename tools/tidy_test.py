@@ -239,6 +239,13 @@ class TidyTest(unittest.TestCase):
                      "tests/a.cpp:1: coverage", "tests/a.cpp:1: coverage")
         self.accepts({"tests/a.cpp": "// C12, the other way round: C13\n"})
 
+    def test_links_lead_to_files_and_sections(self):
+        page = "# A\n\n## `b()`, c\n\n```\n[code](no.md)\n```\n[d\ne](#b-c), [f](https://g)\n"
+        self.accepts({"docs/a.md": page, "README.md": "[a](docs/a.md#b-c), [d](docs)\n"})
+        self.refuses({"docs/a.md": page, "README.md": "\n[a](docs/b.md)\n[a\nb](docs/a.md#b)\n"},
+                     "README.md:2: link", "README.md:3: link")
+        self.refuses({"docs/a.md": page + "[x](#c)\n"}, "docs/a.md:10: link")
+
     def test_an_exception_excuses_its_rule_and_path_only(self):
         long_line = "// " + "a" * 98 + "\n"
         self.accepts({"src/core/a.cpp": long_line,

@@ -190,7 +190,8 @@ class Address {
     }
   }
 
-  /// The same, but a message that cannot be queued is left as it was, for the caller to keep.
+  /// The same, but a message that cannot be queued is left as it was, for the caller to keep, and
+  /// is neither counted nor told.
   template <class M>
   [[nodiscard]] Delivery try_send(M& message) const {
     check<M>();
@@ -203,8 +204,10 @@ class Address {
 
   /// For bounded mailboxes: sends, and when the mailbox is full waits, in order with those who wait
   /// already, until the receiver takes the message. kFull when `timeout` has passed before, and at
-  /// once in the receiver itself. On any other outcome than kQueued the message is left as it was.
-  /// In an actor only the actor waits.
+  /// once in the receiver itself; kStopped where the caller may not wait (a hook), or is to end and
+  /// cannot be unwound (a destructor). On any other outcome than kQueued the message is left as it
+  /// was. In an actor only the actor waits. Throws std::logic_error when it has to wait inside
+  /// NoPreempt, std::runtime_error when there is no memory to wait with.
   template <class M>
   [[nodiscard]] Delivery send_or_wait(M& message, Timeout timeout = kForever) const {
     check<M>();
@@ -219,7 +222,10 @@ class Address {
 
   /// Sends a message and waits for the reply: what the handler returns, or gives to its Reply. In
   /// an actor only the actor waits, its core runs others meanwhile; a thread outside is blocked.
-  /// Fails at once when no reply can come; an actor's ask to itself does, with nothing sent.
+  /// Fails at once when no reply can come; an actor's ask to itself does, with nothing sent. In
+  /// hooks nothing is sent either: kStopped. In a destructor of an actor that is to end the message
+  /// is sent, and its reply not waited for: kStopped. Throws std::logic_error inside NoPreempt,
+  /// std::runtime_error when there is no memory to wait with; nothing is sent then.
   template <class M>
   [[nodiscard]] auto ask(M message, Timeout timeout = kDefaultAskTimeout) const {
     check<M>();
@@ -257,7 +263,8 @@ class Address {
   Pid pid_;
 };
 
-/// Asks an actor to end, after the messages that were sent to it before. Any thread.
+/// Asks an actor to end, after the messages that were sent to it before. Any thread. The result
+/// says whether the request is on its way, as that of a send.
 Delivery stop(Pid actor);
 
 /// Makes an actor end without waiting for its turn: at once when it is idle or blocked, in which

@@ -22,7 +22,7 @@ enum class AskError : std::uint8_t {
   kNoReply,   ///< its handler returned without replying, or it has none for the message
   kTimedOut,  ///< it did not reply in time
   kFull,      ///< its mailbox is bounded and full
-  kStopped,   ///< its runtime is not running
+  kStopped,   ///< its runtime is not running; or the asker may not wait (hook), or is to end
   kNoMemory,  ///< no memory for the message
   kSelf,      ///< it asked itself, which would wait for ever; nothing was sent
 };

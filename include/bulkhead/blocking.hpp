@@ -25,7 +25,8 @@ struct BlockingLimits {
   Timeout idle_time = std::chrono::seconds(5);
 };
 
-/// Sets them, from now on. Any thread. Throws ConfigError, and changes nothing.
+/// Sets them, from now on. Any thread. Throws ConfigError for a number of threads that is not 1 to
+/// 4096, and then changes nothing.
 void set_blocking_limits(const BlockingLimits& limits);
 [[nodiscard]] BlockingLimits blocking_limits();
 
@@ -119,8 +120,9 @@ struct BlockingShare {
 }  // namespace core
 
 /// In an actor: runs `function()` on a thread of a pool, and returns what it returns, or throws
-/// what it throws. Meanwhile the actor waits, and its core runs others. Outside actors it is just
-/// called.
+/// what it throws. Meanwhile the actor waits, and its core runs others. Outside actors, and in
+/// hooks, it is just called. Throws std::logic_error inside NoPreempt, std::bad_alloc,
+/// std::runtime_error when no thread can be had; then the function is not called.
 ///
 /// An actor that is stopped meanwhile is unwound at once, and does not wait for the function. So
 /// the function must not refer to the actor's frame or state: give it what it needs by value. What

@@ -73,15 +73,18 @@ class ScopeChild {
 /// stderr.
 class CancellationScope {
  public:
-  /// Throws std::logic_error outside actors.
+  /// Throws std::logic_error outside actors, and where nothing may wait: in hooks and destructors
+  /// of messages that are dropped.
   CancellationScope();
   CancellationScope(const CancellationScope&) = delete;
   CancellationScope& operator=(const CancellationScope&) = delete;
-  /// Waits for all children. What they failed with is lost, unless wait() has told it.
+  /// Waits for all children, without a limit, also when the owner is to end. What they failed with
+  /// is lost, unless wait() has told it.
   ~CancellationScope();
 
   /// Makes a child. The owner does that, or any of its children. In a scope that has been cancelled
-  /// the child ends before it begins. Throws SpawnError.
+  /// the child ends before it begins. Throws SpawnError, and ConfigError for options that make no
+  /// sense.
   template <class F>
     requires std::invocable < std::decay_t<F>
   & > Pid spawn(F&& function) { return spawn_with(SpawnOptions{}, std::forward<F>(function)); }
@@ -97,12 +100,14 @@ class CancellationScope {
   /// Has all children unwound, each at its next wait; if the caller is one of them, all others.
   /// Does not wait for them. Throws std::logic_error outside actors.
   void cancel();
+  /// Any thread, while the scope lives.
   [[nodiscard]] bool cancelled() const noexcept;
 
   /// Waits until all children have ended. If one has failed, rethrows what the first of them threw;
-  /// once. Throws std::logic_error in a child: it would wait for itself.
+  /// once. Throws std::logic_error in a child, which would wait for itself; and, when it has to
+  /// wait, inside NoPreempt.
   void wait() { static_cast<void>(wait_for(kForever)); }
-  /// False when they have not ended in time.
+  /// The same, for a limited time: false when they have not ended in it. Throws as wait() does.
   [[nodiscard]] bool wait_for(Timeout timeout);
 
  private:

@@ -8,7 +8,11 @@
 /// A channel is closed when all of its senders are gone, or by close(). What is in it then can
 /// still be received. Where nobody receives any more nothing can be sent, and what is left is
 /// destroyed.
-/// Who waits is served in order of arrival. An actor that waits does not hold up its core.
+/// Who waits is served in order of arrival. An actor that waits does not hold up its core; a thread
+/// outside is blocked.
+///
+/// What has to wait inside NoPreempt throws std::logic_error; without memory for a value, or to
+/// wait with, sending and waiting throw std::bad_alloc or std::runtime_error, and nothing was sent.
 ///
 /// A value that was handed to an actor which ends before it could take it goes back to the front.
 #pragma once
@@ -225,12 +229,13 @@ class Sender {
     core::OutgoingItem<T> item(value);
     return sent(item, core::send(channel, item.signal(), timeout));
   }
+  /// The same, until a time of any clock.
   template <class Clock, class Span>
   [[nodiscard]] std::expected<void, ChannelError> send_until(
       T& value, std::chrono::time_point<Clock, Span> deadline) const {
     return core::until(deadline, [&](Timeout timeout) { return send_for(value, timeout); });
   }
-  /// At once, or not at all.
+  /// At once, or not at all: kFull or kClosed, and `value` is as it was. Never waits.
   [[nodiscard]] std::expected<void, ChannelError> try_send(T& value) const {
     core::ChannelCore& channel = core::required(channel_, "Sender::try_send");
     if (!core::may_send(channel)) return std::unexpected(ChannelError::kFull);
@@ -238,7 +243,8 @@ class Sender {
     return sent(item, core::try_send(channel, item.signal()));
   }
 
-  /// For all senders: nothing more is sent. Without effect when it is closed.
+  /// For all senders: nothing more is sent, and those who wait to send get kClosed. Without effect
+  /// when it is closed.
   void close() const { core::close(core::required(channel_, "Sender::close")); }
 
   explicit operator bool() const noexcept { return channel_ != nullptr; }
@@ -280,14 +286,17 @@ class Receiver {
 
   /// Waits for a value. Fails with kClosed or kStopped. If T's move throws, the value is lost.
   [[nodiscard]] std::expected<T, ChannelError> recv() const { return recv_for(kForever); }
+  /// The same, for so long at most: kTimedOut.
   [[nodiscard]] std::expected<T, ChannelError> recv_for(Timeout timeout) const {
     return core::unpack<T>(core::receive(core::required(channel_, "Receiver::recv"), timeout));
   }
+  /// The same, until a time of any clock.
   template <class Clock, class Span>
   [[nodiscard]] std::expected<T, ChannelError> recv_until(
       std::chrono::time_point<Clock, Span> deadline) const {
     return core::until(deadline, [this](Timeout timeout) { return recv_for(timeout); });
   }
+  /// At once, or not at all: kEmpty or kClosed. Never waits.
   [[nodiscard]] std::expected<T, ChannelError> try_recv() const {
     return core::unpack<T>(core::try_receive(core::required(channel_, "Receiver::try_recv")));
   }
@@ -296,8 +305,8 @@ class Receiver {
   friend bool operator==(const Receiver&, const Receiver&) = default;
 
   struct End {};
-  /// For range-for: receives until the channel is closed and empty. The value stays where it came
-  /// in until the next one is received.
+  /// For range-for: receives until the channel is closed and empty, or nothing can be waited for
+  /// (ChannelError::kStopped). The value stays where it came in until the next one is received.
   class Iterator {
    public:
     explicit Iterator(const Receiver& receiver) : receiver_(receiver) { receive(); }

@@ -15,7 +15,9 @@ namespace bulkhead {
 ///
 /// An actor that is to be stopped is unwound from its wait, and has the mutex again while it is, so
 /// that destructors find what they expect. If the mutex cannot be had again within 30 s, the wait
-/// throws LockTimeout, and the guard holds nothing.
+/// throws LockTimeout, and the guard holds nothing. Where nothing may wait (see Mutex), a wait
+/// whose predicate is false throws std::logic_error. What the predicate throws is passed on. In
+/// destructors of an actor that is to end it waits, as locks do.
 class ConditionVariable {
  public:
   ConditionVariable() noexcept;
@@ -51,7 +53,8 @@ class ConditionVariable {
                     static_cast<Predicate&&>(predicate));
   }
 
-  /// Wakes the one that has waited longest, if somebody waits.
+  /// Wakes the one that has waited longest, if somebody waits. Any thread, with the mutex or
+  /// without.
   void notify_one() noexcept;
   void notify_all() noexcept;
 

@@ -18,10 +18,10 @@ struct ConfigError : std::invalid_argument {
 
 /// Where actors wait that are ready to run.
 enum class RunQueue : unsigned char {
-  kPartitioned,  // each core has its own, and gives of it to cores that have run dry
-  kMutex,        // all cores share one queue, under a lock
-  kRing,         // all cores share one bounded ring without a lock, and a list for what is too much
-  kStriped       // a ring for each core, from which the others take, too
+  kPartitioned,  ///< each core has its own, and gives of it to cores that have run dry
+  kMutex,        ///< all cores share one queue, under a lock: first come, first served
+  kRing,         ///< all cores share one bounded ring without a lock, and a list for what is more
+  kStriped,      ///< a ring for each core, from which the others take, too
 };
 
 /// All settings have defaults that are safe. Values that make no sense are refused by the runtime's
@@ -53,7 +53,8 @@ struct Config {
   bool report_faults = true;
   /// An actor that has had its turn for so long, in a handler that is stuck or in many that are
   /// slow, while others wait for its core, keeps its thread, and the core goes on in another one;
-  /// at its next call into the runtime it rejoins its core. 1 ms or more; kForever: never.
+  /// at its next call into the runtime it rejoins its core. If nobody waits, that happens after
+  /// twenty times as long. 1 ms or more; kForever: never.
   Timeout hand_over_after = std::chrono::milliseconds(5);
 
   /// How long an actor may run before it is made to give way to others, where that can happen: at
@@ -75,12 +76,13 @@ struct Config {
   /// Called on the core of an actor that has ended, after its state is gone. Must not throw. It may
   /// send, and spawn by Runtime::spawn; the free spawn throws SpawnError. Nothing waits there: a
   /// sleep and a yield return at once; an ask, and what would have to wait at a channel or on the
-  /// network, fail with kStopped; a lock that is not free, and other waits, throw std::logic_error.
+  /// network, fail with kStopped; a lock that is not free, a join of an actor that lives, and other
+  /// waits throw std::logic_error; blocking(f) just calls f, and holds up the core.
   /// Without it, failures are told on stderr, at most one a second; but for those of actors that
   /// were made to be joined.
   std::function<void(const Death&)> on_death = {};
   /// Called for each message that is dropped, on the thread that drops it, after it was counted;
-  /// but not for those that a hook drops. The same holds for it.
+  /// but not for those that a hook drops. What holds for on_death holds for it.
   std::function<void(const DeadLetter&)> on_dead_letter = {};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)

@@ -13,7 +13,7 @@ enum class Delivery : std::uint8_t {
   kQueued,
   kGone,      ///< the receiver has ended, or never was
   kFull,      ///< the receiver's mailbox is bounded and full
-  kStopped,   ///< the receiver's runtime is not running
+  kStopped,   ///< the receiver's runtime is not running; or who must wait may not, or is to end
   kNoMemory,  ///< there was no memory for the message
 };
 

@@ -15,9 +15,9 @@ namespace bulkhead {
 class Exit {
  public:
   enum class Kind : std::uint8_t {
-    kNormal,    ///< it stopped by itself, or a callable actor returned
+    kNormal,    ///< it stopped by itself or by bulkhead::stop, or its function returned
     kShutdown,  ///< its runtime shut down
-    kStopped,   ///< its frames were unwound while it was blocked, though its runtime went on
+    kStopped,   ///< request_stop ended it, though its runtime went on
     kPanic,     ///< an exception left its handler, or it panicked
   };
 

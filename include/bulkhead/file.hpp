@@ -32,7 +32,8 @@ enum class Open : std::uint8_t {
 /// it. One actor at a time uses a file; it can be sent in a message.
 ///
 /// An actor that is stopped meanwhile leaves at once. What it was about to write may still be
-/// written; the descriptor is closed after that.
+/// written; the descriptor is closed after that. Errors are values, but for what blocking() throws:
+/// std::logic_error inside NoPreempt, std::bad_alloc, std::runtime_error when there is no thread.
 class File {
  public:
   File() = default;
@@ -47,7 +48,7 @@ class File {
   [[nodiscard]] static Result<File> open(std::string path, Open how = Open::kRead,
                                          unsigned permissions = 0666);
 
-  /// The next bytes, at least one, at most `most`, which is not 0. Empty: the end of the file.
+  /// The next bytes, at least one, at most `most`; 0 is an error. Empty: the end of the file.
   [[nodiscard]] Result<std::string> read(std::size_t most);
   /// The same from a place, in bytes from the beginning.
   [[nodiscard]] Result<std::string> read_at(std::uint64_t offset, std::size_t most) const;

@@ -70,11 +70,14 @@ class JoinHandle {
   [[nodiscard]] bool joinable() const noexcept { return joint_ != nullptr; }
 
   /// Waits until the actor has ended, and all of it is gone. In an actor only the actor waits; a
-  /// thread outside is blocked. Throws std::logic_error when not joinable, or in the actor itself.
-  /// In destructors it waits also when the caller is to end, as locks do.
+  /// thread outside is blocked. Throws std::logic_error when not joinable, or in the actor itself;
+  /// and, while the actor lives, where nothing may wait: in hooks, in destructors of messages that
+  /// are dropped, and inside NoPreempt. The handle is then still joinable. In destructors it waits
+  /// also when the caller is to end, as locks do.
   Outcome<R> join() { return *join_for(kForever); }
 
-  /// The same, for a limited time: empty, and still joinable, when that has passed.
+  /// The same, for a limited time: empty, and still joinable, when that has passed. Zero only
+  /// looks, and may do so anywhere.
   std::optional<Outcome<R>> join_for(Timeout timeout) {
     check();
     if (!joint_->alive.wait_for(timeout)) return std::nullopt;

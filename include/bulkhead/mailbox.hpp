@@ -46,7 +46,14 @@ void end_wait_by_mail(bool ends) noexcept;
 ///     greeter.send(Name{"you"});
 /// Its body takes them with `next`, when it likes: the oldest first that one of the given handlers
 /// takes; others stay in the mailbox, in order. A message counts as handled at the next call, or at
-/// the body's end. All of `next` is for the body only.
+/// the body's end.
+///
+/// All of `next` is for the body, and what it calls: elsewhere, in hooks, and in destructors of
+/// messages that are dropped it throws std::logic_error; so it does when it has to wait inside
+/// NoPreempt, and std::runtime_error when there is no memory to wait with. What a handler throws is
+/// passed on, and the message counts as handled if the body goes on. In a destructor of an actor
+/// that is to end nothing is waited for: what is in the mailbox already can be taken, else the call
+/// returns as if time were up.
 ///
 /// A handler takes M, or, to answer an ask later, M and Reply<M::Answer>; what it returns answers
 /// an ask at once.
@@ -73,10 +80,11 @@ class Mailbox : private mailbox::Base<Ms...> {
     this_actor::stop();
   }
 
+  /// Its own. Throws std::logic_error outside the body.
   [[nodiscard]] Address<Mailbox> address() const { return this_actor::address(this); }
 
   /// Waits for a message that one of the handlers takes, and calls that one. If several would take
-  /// it, the first does.
+  /// it, the first does. Returns without having called any only in a destructor, as said above.
   template <class... Fs>
   void next(Fs&&... handlers) {
     static_cast<void>(next_for(kForever, std::forward<Fs>(handlers)...));
@@ -93,15 +101,15 @@ class Mailbox : private mailbox::Base<Ms...> {
     return true;
   }
 
-  /// Waits for a message of type M, and returns it. In a destructor of an actor that is to end,
-  /// where nothing is waited for, throws std::logic_error; the others find no message there.
+  /// Waits for a message of type M, and returns it. In a destructor of an actor that is to end
+  /// throws std::logic_error when there is none.
   template <class M>
   M next() {
     std::optional<M> message = next_for<M>(kForever);
     if (!message) core::refuse_to_receive();
     return *std::move(message);
   }
-  /// The same, for a limited time.
+  /// The same, for a limited time: none when that has passed. Zero only looks.
   template <class M>
   std::optional<M> next_for(Timeout timeout) {
     static_assert((std::is_same_v<M, Ms> || ...), "bulkhead: this mailbox does not take M");
@@ -299,7 +307,10 @@ class Mailbox<Ms...>::MessageArm final : public SelectArm {
   std::size_t seen_ = 0;
 };
 
-/// In a select, as Mailbox::next: ready when there is a message that one of the handlers takes.
+/// In a select, as Mailbox::next: ready when there is a message that one of the handlers takes. For
+/// the mailbox's body only: elsewhere the select throws std::logic_error. The mailbox must outlive
+/// the arm. In a destructor of an actor that is to end it may be chosen without a message: then no
+/// handler is called.
 template <class... Ms, class... Fs>
 [[nodiscard]] auto on_message(Mailbox<Ms...>& mailbox, Fs... handlers) {
   static_assert(sizeof...(Fs) > 0, "bulkhead: on_message takes at least one handler");

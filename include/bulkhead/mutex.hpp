@@ -28,8 +28,10 @@ struct LockTimeout : std::runtime_error {
 /// guard, so it is let go when its holder ends, however that happens.
 ///
 /// Locking it twice, by the same holder, throws std::logic_error, also by try_lock. Where an actor
-/// that is to be stopped waits for it, it is unwound; in destructors it waits. std::lock_guard and
-/// its kin do not go with it: lock() returns a guard.
+/// that is to be stopped waits for it, it is unwound; in destructors it waits. Where nothing may
+/// wait, that is in hooks, in destructors of messages that are dropped, and inside NoPreempt, all
+/// but try_lock throw std::logic_error when it is not free. std::lock_guard and its kin do not go
+/// with it: lock() returns a guard.
 class Mutex {
  public:
   class Guard;
@@ -40,7 +42,7 @@ class Mutex {
   /// Nobody may hold it, or wait for it: that aborts the process.
   ~Mutex();
 
-  /// Throws LockTimeout when it could not be had in time.
+  /// Throws LockTimeout when it could not be had in time: within kDefaultLockTimeout, or `timeout`.
   [[nodiscard]] Guard lock();
   [[nodiscard]] Guard lock_for(Timeout timeout);
   /// None when somebody else holds it.

@@ -6,8 +6,9 @@
 ///       spawn<Connection>(*std::move(stream));
 ///     }
 ///
-/// What waits is for actors only, and throws std::logic_error elsewhere. Everything else that can
-/// go wrong is a value: see net::Error.
+/// What waits is for actors only, and throws std::logic_error elsewhere, and inside NoPreempt. In
+/// hooks, and in destructors of an actor that is to end, what would have to wait fails with
+/// kStopped. Everything else that can go wrong is a value: see net::Error.
 #pragma once
 
 #include "bulkhead/net/endpoint.hpp"

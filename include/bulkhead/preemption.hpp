@@ -6,8 +6,8 @@ namespace bulkhead {
 /// A point at which the calling actor may be made to give way: for loops that neither allocate nor
 /// block. Lets the core's other actors run when this one has used its time slice up
 /// (Config::time_slice); and unwinds the actor when it is to end, by an exception that is no
-/// std::exception: `catch (...)` must rethrow it. Costs about two nanoseconds otherwise, and
-/// does nothing on threads outside, in hooks and inside NoPreempt.
+/// std::exception: `catch (...)` must rethrow it. Costs a few instructions otherwise, and does
+/// nothing on threads outside, in hooks and inside NoPreempt.
 void check();
 
 /// While one exists, the calling actor does not give way: not at allocations, not at check(), and

@@ -18,8 +18,9 @@ namespace bulkhead {
 class Runtime {
  public:
   /// Checks the settings and the environment (BULKHEAD_CORES, BULKHEAD_PREEMPT,
-  /// BULKHEAD_PREEMPT_MS, BULKHEAD_STACK_TRACE). Throws ConfigError; std::bad_alloc, whose text
-  /// says more, when there is no address space.
+  /// BULKHEAD_PREEMPT_MS, BULKHEAD_STACK_TRACE, BULKHEAD_FAULT_REPORTS). Throws ConfigError;
+  /// std::runtime_error when the process has no core left (1024, of all runtimes together);
+  /// std::bad_alloc, whose text says more, when there is no address space.
   explicit Runtime(const Config& config = {});
   Runtime(const Runtime&) = delete;
   Runtime& operator=(const Runtime&) = delete;
@@ -28,26 +29,30 @@ class Runtime {
   ~Runtime();
 
   /// Starts the threads; when it returns they run. Throws std::system_error when the system gives
-  /// no threads or descriptors, std::logic_error when it runs already.
+  /// no threads or descriptors, std::bad_alloc and std::runtime_error when it gives no memory for
+  /// stacks, std::logic_error when it runs already, in an actor, and in a child process that was
+  /// forked while it ran.
   void start();
   /// Waits until every message sent has been handled, then ends all actors, blocked ones by
   /// unwinding their handlers, and stops the threads. When messages are still being handled after
   /// `patience`, it names the actors that are at it on stderr, and ends them. That can take longer:
   /// a handler that neither returns nor blocks is waited for. Without effect when not running.
+  /// Throws std::logic_error in an actor, which it would wait for.
   void shutdown(Timeout patience = std::chrono::seconds(10));
   [[nodiscard]] bool running() const noexcept;
 
   /// Waits until every message sent has been handled and every countdown of a receive timeout has
   /// ended. Stops nothing. False when `timeout` has passed before. Throws std::logic_error in an
-  /// actor.
+  /// actor, and in a child process that was forked while the runtime ran.
   bool wait_for_idle(Timeout timeout = kForever);
 
   /// Waits until no actor lives. Stops nothing. False when `timeout` has passed before. Throws
-  /// std::logic_error in an actor.
+  /// std::logic_error likewise.
   bool wait_for_end(Timeout timeout = kForever);
 
-  /// Makes an actor from outside, on core 0 or the one that the options name. Throws SpawnError
-  /// when there is no room or the runtime is not running.
+  /// Makes an actor from outside, on core 0 or the one that the options name. Any thread, and
+  /// hooks. Throws SpawnError when there is no room or the runtime is not running, ConfigError for
+  /// options that make no sense, std::bad_alloc, and what the constructor throws.
   template <class A, class... Args>
   Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
     return core::spawn_actor<A>(options, domain_, std::forward<Args>(args)...);
@@ -82,6 +87,7 @@ class Runtime {
     return spawn_joinable_with(SpawnOptions{}, std::forward<F>(body));
   }
 
+  /// Any thread, actors too.
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] std::size_t cores() const noexcept;
 

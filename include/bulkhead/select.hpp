@@ -259,9 +259,9 @@ template <class A>
 concept Arm = std::derived_from<std::remove_reference_t<A>, SelectArm>;
 
 /// Waits until one of the arms is ready, runs its function, and returns its place. What that
-/// function throws is passed on. Throws std::logic_error when no arm can ever be ready. In the
-/// destructor of an actor that is to end it does not wait: the first arm that could ever be ready
-/// is chosen, one of a channel with kStopped.
+/// function throws is passed on. Throws std::logic_error when no arm can ever be ready, or when it
+/// has to wait inside NoPreempt. In the destructor of an actor that is to end, and in hooks, it
+/// does not wait: the first arm that could ever be ready is chosen, one of a channel with kStopped.
 inline std::size_t select(std::span<SelectArm* const> arms) { return core::select(arms); }
 template <Arm... Arms>
 std::size_t select(Arms&&... arms) {

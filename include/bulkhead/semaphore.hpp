@@ -10,7 +10,9 @@
 namespace bulkhead {
 
 /// A counting semaphore. First come, first served, also when many permits are wanted at once: who
-/// waits for many is not overtaken by those who want few.
+/// waits for many is not overtaken by those who want few. An actor that is to be stopped is unwound
+/// from its wait; in destructors it waits. Where nothing may wait (see Mutex), all but try_acquire
+/// throw std::logic_error when the permits are not there.
 class Semaphore {
  public:
   static constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();
@@ -20,6 +22,7 @@ class Semaphore {
   explicit Semaphore(std::size_t permits, std::size_t most = kMost);
   Semaphore(const Semaphore&) = delete;
   Semaphore& operator=(const Semaphore&) = delete;
+  /// Nobody may wait: that aborts the process.
   ~Semaphore();
 
   /// Waits for permits. Throws std::invalid_argument when `count` is 0 or can never be had.

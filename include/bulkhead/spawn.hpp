@@ -234,8 +234,9 @@ concept Body = requires(std::decay_t<F>& body) {
 };
 
 /// In an actor: makes an actor of class A, constructed with `args` here and now. It starts on its
-/// spawner's core. What the constructor throws, the spawner gets. Throws SpawnError when the
-/// runtime has no room for another actor.
+/// spawner's core, or on the one that the options name. What the constructor throws, the spawner
+/// gets. Throws SpawnError when the runtime has no room for another actor, or is shutting down, and
+/// outside actors; ConfigError for options that make no sense; std::bad_alloc.
 template <class A, class... Args>
 Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
   return core::spawn_actor<A>(options, nullptr, std::forward<Args>(args)...);

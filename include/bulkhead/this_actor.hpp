@@ -1,7 +1,8 @@
 /// this_actor: what a handler can do about the actor that it runs for. Each function is for
 /// handlers and destructors of actors only, and throws std::logic_error elsewhere. A constructor
 /// runs in the spawner, and there they speak of the spawner; what needs the new actor's own pid
-/// belongs into `started()`.
+/// belongs into `started()`. In hooks, and in destructors of messages that are dropped, yield and
+/// sleep_for return at once.
 #pragma once
 
 #include <cstddef>
@@ -39,10 +40,13 @@ template <class A>
 /// Ends the actor, normally, when its handler returns. What is queued is dropped as dead letters.
 void stop();
 
-/// Lets the core's other actors run.
+/// Lets the core's other actors run. An actor that is to end is unwound here. Throws
+/// std::logic_error inside NoPreempt.
 void yield();
 
-/// Blocks the actor, not its core.
+/// Blocks the actor, not its core. In a destructor of an actor that is to end it returns at once.
+/// Throws std::logic_error inside NoPreempt, std::runtime_error when there is no memory to wait
+/// with.
 void sleep_for(Timeout time);
 
 /// The core that it runs on now, 0 and up. May change at anything that blocks, unless it is pinned.
@@ -52,7 +56,7 @@ void sleep_for(Timeout time);
 [[nodiscard]] std::size_t stack_size();
 /// How many bytes of that stack have been used at most, in whole pages of 4 KiB. Stacks are lent:
 /// what earlier users of this one have touched counts too, so it is an upper bound. After
-/// discard_unused_stack() it is exact to two pages. Costs a system call, a few hundred nanoseconds.
+/// discard_unused_stack() it is exact to two pages. Costs a system call.
 [[nodiscard]] std::size_t stack_used();
 /// Gives the memory of the stack below the caller back to the kernel: before a long wait that
 /// follows a deep call, or to have stack_used() count from here on.

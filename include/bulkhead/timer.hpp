@@ -33,7 +33,9 @@ void withdraw_later(Signal* signal) noexcept;
 }  // namespace core
 
 /// In an actor: sends `message` when `delay` has passed; never early. The timer ends with the actor
-/// that started it. kForever throws std::invalid_argument.
+/// that started it. When it fires and the message cannot be queued, that is dropped, counted and
+/// told, as one that is sent. Throws std::invalid_argument for kForever, std::logic_error outside
+/// actors, std::bad_alloc.
 template <class M>
 TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) {
   check_sendable<M>();
@@ -55,7 +57,8 @@ TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) 
 }
 
 /// In the actor that started it: ends a timer. Its message is destroyed, and not delivered any
-/// more. False when it has fired, was cancelled, or is another actor's.
+/// more. False when it has fired, was cancelled, or is another actor's. Throws std::logic_error
+/// outside actors.
 bool cancel(TimerRef timer);
 
 }  // namespace bulkhead

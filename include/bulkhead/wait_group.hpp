@@ -11,7 +11,9 @@ namespace bulkhead {
 
 /// A count of what is yet to be done. Any actor or thread adds to it, does, and waits. When the
 /// count has been zero it can be used again: who waits is let go when it becomes zero, even if
-/// something is added right after.
+/// something is added right after. An actor that is to be stopped is unwound from its wait; in
+/// destructors it waits. Where nothing may wait (see Mutex), a wait for a count that is not zero
+/// throws std::logic_error.
 class WaitGroup {
  public:
   static constexpr std::size_t kMost = std::numeric_limits<std::int64_t>::max();

@@ -18,6 +18,7 @@ template <class Body>
 void in_actor(benchmark::State& state, const Config& settings, Body body) {
   Config config = settings;
   config.cores = 1;
+  config.hand_over_after = bulkhead::kForever;  // the thread whose time is taken is kept
   bulkhead::Runtime runtime(config);
   runtime.start();
   runtime.spawn([&] {

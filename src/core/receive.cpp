@@ -11,6 +11,18 @@
 
 namespace bulkhead::core {
 
+namespace {
+
+// `last` stands before it in the queue; null: it is the oldest.
+void put_in_place_of(Slot& slot, Signal* last, Signal* signal, Signal* found) noexcept {
+  found->next = signal->next;
+  (last != nullptr ? last->next : slot.oldest) = found;
+  if (slot.newest == signal) slot.newest = found;
+  Core::current()->release(signal);
+}
+
+}  // namespace
+
 // From behind `last`, the newest one that was looked at and left; null: from the oldest on. What
 // look() does may append to the queue, and move the actor to another core; only this takes out.
 Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context) {
@@ -18,19 +30,19 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context
     Signal* const signal = last != nullptr ? last->next : slot.oldest;
     if (signal == nullptr) return nullptr;
     Signal* found = signal;
-    const Look decision = look(context, found);
-    Signal*& link = last != nullptr ? last->next : slot.oldest;
-    if (found != signal) {
-      found->next = signal->next;
-      link = found;
-      if (slot.newest == signal) slot.newest = found;
-      current()->release(signal);
+    Look decision{};
+    try {
+      decision = look(context, found);
+    } catch (...) {
+      if (found != signal) put_in_place_of(slot, last, signal, found);
+      throw;
     }
+    if (found != signal) put_in_place_of(slot, last, signal, found);
     if (decision == Look::kLeave) {
       last = found;
       continue;
     }
-    link = found->next;
+    (last != nullptr ? last->next : slot.oldest) = found->next;
     if (slot.newest == found) slot.newest = last;
     --slot.length;
     if ((found->flags & Signal::kBounded) != 0) give_place_back(slot, *found);

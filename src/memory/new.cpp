@@ -1,7 +1,8 @@
 // The process's operator new and delete, in all their forms: malloc's memory, and a tick.
 //
-// They are weak: a program that defines its own keeps them, and has no ticks. They come into a
-// program because its calls of operator new are resolved by this library before the standard one.
+// They are weak: a program that defines its own keeps them, and has no ticks. It may define but the
+// plain ones, so all others lead to those, as the standard library's do. They come into a program
+// because its calls of operator new are resolved by this library before the standard one.
 // Out of line and in one place, since a tick may go on on another thread: nothing after it may use
 // an address that was computed before.
 #include <cstddef>
@@ -57,11 +58,14 @@ template <class Take>
   }
 }
 
+// By the throwing one, which may be the program's. It does not look at the time again, since what
+// that may throw cannot leave an operator that throws nothing.
 template <class Take>
-[[gnu::noinline, gnu::cold]] void* take_or_null(Take take) noexcept {
+[[gnu::noinline]] void* null_if_none(Take take) noexcept {
+  ++ticks.left;
   try {
-    return take_or_throw(take);
-  } catch (const std::bad_alloc&) {
+    return take();
+  } catch (...) {
     return nullptr;
   }
 }
@@ -93,58 +97,61 @@ BULKHEAD_WEAK void* operator new(std::size_t bytes, std::align_val_t alignment) 
 
 BULKHEAD_WEAK void* operator new(std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
   tick(false);
-  void* memory = plain(bytes);
-  if (memory != nullptr) [[likely]]
-    return memory;
-  return take_or_null([bytes] { return plain(bytes); });
+  return null_if_none([bytes] { return ::operator new(bytes); });
 }
 
 BULKHEAD_WEAK void* operator new(std::size_t bytes, std::align_val_t alignment,
                                  const std::nothrow_t& /*tag*/) noexcept {
   tick(false);
-  const auto boundary = static_cast<std::size_t>(alignment);
-  void* memory = aligned(bytes, boundary);
-  if (memory != nullptr) [[likely]]
-    return memory;
-  return take_or_null([=] { return aligned(bytes, boundary); });
+  return null_if_none([=] { return ::operator new(bytes, alignment); });
 }
 
 BULKHEAD_WEAK void* operator new[](std::size_t bytes) { return ::operator new(bytes); }
 BULKHEAD_WEAK void* operator new[](std::size_t bytes, std::align_val_t alignment) {
   return ::operator new(bytes, alignment);
 }
-BULKHEAD_WEAK void* operator new[](std::size_t bytes, const std::nothrow_t& tag) noexcept {
-  return ::operator new(bytes, tag);
+BULKHEAD_WEAK void* operator new[](std::size_t bytes, const std::nothrow_t& /*tag*/) noexcept {
+  tick(false);
+  return null_if_none([bytes] { return ::operator new[](bytes); });
 }
 BULKHEAD_WEAK void* operator new[](std::size_t bytes, std::align_val_t alignment,
-                                   const std::nothrow_t& tag) noexcept {
-  return ::operator new(bytes, alignment, tag);
+                                   const std::nothrow_t& /*tag*/) noexcept {
+  tick(false);
+  return null_if_none([=] { return ::operator new[](bytes, alignment); });
 }
 
 BULKHEAD_WEAK void operator delete(void* memory) noexcept { std::free(memory); }
-BULKHEAD_WEAK void operator delete[](void* memory) noexcept { std::free(memory); }
-BULKHEAD_WEAK void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-BULKHEAD_WEAK void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
 BULKHEAD_WEAK void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-BULKHEAD_WEAK void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
-BULKHEAD_WEAK void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+BULKHEAD_WEAK void operator delete[](void* memory) noexcept { ::operator delete(memory); }
+BULKHEAD_WEAK void operator delete[](void* memory, std::align_val_t alignment) noexcept {
+  ::operator delete(memory, alignment);
 }
-BULKHEAD_WEAK void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+BULKHEAD_WEAK void operator delete(void* memory, std::size_t) noexcept {
+  ::operator delete(memory);
+}
+BULKHEAD_WEAK void operator delete[](void* memory, std::size_t) noexcept {
+  ::operator delete[](memory);
+}
+BULKHEAD_WEAK void operator delete(void* memory, std::size_t, std::align_val_t alignment) noexcept {
+  ::operator delete(memory, alignment);
+}
+BULKHEAD_WEAK void operator delete[](void* memory, std::size_t,
+                                     std::align_val_t alignment) noexcept {
+  ::operator delete[](memory, alignment);
 }
 BULKHEAD_WEAK void operator delete(void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
+  ::operator delete(memory);
 }
 BULKHEAD_WEAK void operator delete[](void* memory, const std::nothrow_t&) noexcept {
-  std::free(memory);
+  ::operator delete[](memory);
 }
-BULKHEAD_WEAK void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
-  std::free(memory);
+BULKHEAD_WEAK void operator delete(void* memory, std::align_val_t alignment,
+                                   const std::nothrow_t&) noexcept {
+  ::operator delete(memory, alignment);
 }
-BULKHEAD_WEAK void operator delete[](void* memory, std::align_val_t,
+BULKHEAD_WEAK void operator delete[](void* memory, std::align_val_t alignment,
                                      const std::nothrow_t&) noexcept {
-  std::free(memory);
+  ::operator delete[](memory, alignment);
 }
 
 #endif

@@ -5,8 +5,11 @@
 #include <string>
 #include <system_error>
 
+#include "base/critical.hpp"
 #include "bulkhead/config.hpp"
+#include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/inside.hpp"
 #include "machine/cpus.hpp"
 #include "machine/process_wide.hpp"
 #include "wait/blocking_pool.hpp"
@@ -181,7 +184,25 @@ BlockingLimits blocking_limits() { return wait::BlockingPool::process().limits()
 
 namespace core {
 
+namespace {
+
+bool may_wait_here() noexcept {
+  const BrieflyInside inside;
+  return inside.core()->may_wait();
+}
+
+}  // namespace
+
 void run_blocking(BlockingJob& job) {
+  if (base::critical != nullptr) refuse_to_block();
+  if (!may_wait_here()) {  // a hook, or the destructor of a message that is dropped
+    try {
+      job.run();
+    } catch (...) {
+      job.failure = std::current_exception();
+    }
+    return;
+  }
   wait::BlockingPool::process().submit(job);
   job.finished.wait();
 }

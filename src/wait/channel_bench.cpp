@@ -20,6 +20,7 @@ template <class Body>
 void on_one_core(Body body) {
   bulkhead::Config config;
   config.cores = 1;
+  config.hand_over_after = bulkhead::kForever;  // the thread whose time is taken is kept
   bulkhead::Runtime runtime(config);
   runtime.start();
   runtime.spawn(std::move(body));

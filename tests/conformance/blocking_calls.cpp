@@ -47,6 +47,51 @@ class BlockingCalls : public support::Running {
 };
 ON_ONE_AND_SEVERAL_CORES(BlockingCalls);
 
+// In a hook nothing waits, also where an actor runs, whose refused send has called it.
+TEST(BlockingCallsInHooks, are_just_calls) {
+  struct Taker {
+    void receive(int /*message*/) {}
+  };
+  std::thread::id called_by;
+  std::atomic<int> told{0};
+  bulkhead::Config config;
+  config.cores = 1;
+  config.on_dead_letter = [&](const bulkhead::DeadLetter& /*letter*/) {
+    told += blocking([&] {
+      called_by = std::this_thread::get_id();
+      return 1;
+    });
+    try {
+      blocking([] { throw std::runtime_error("why"); });
+    } catch (const std::runtime_error&) {
+      ++told;
+    }
+  };
+  bulkhead::Runtime runtime(config);
+  runtime.start();
+  const auto taker = runtime.spawn<Taker>();
+  bulkhead::stop(taker);
+  EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+  auto sender = runtime.spawn_joinable([&] {
+    const auto mine = std::this_thread::get_id();
+    EXPECT_EQ(taker.send(1), bulkhead::Delivery::kGone);
+    EXPECT_EQ(called_by, mine);
+  });
+  EXPECT_TRUE(sender.join().has_value());
+  EXPECT_EQ(told, 2);
+  EXPECT_EQ(pool_threads(), 0u);
+}
+
+TEST_P(BlockingCalls, are_refused_inside_NoPreempt_and_nothing_is_called) {
+  std::atomic<bool> called{false};
+  auto caller = runtime.spawn_joinable([&] {
+    const bulkhead::NoPreempt scope;
+    EXPECT_THROW(blocking([&] { called = true; }), std::logic_error);
+  });
+  EXPECT_TRUE(caller.join().has_value());
+  EXPECT_FALSE(called);
+}
+
 TEST_P(BlockingCalls, what_the_function_returns_is_returned) {
   std::atomic<int> right{0};
   for (std::size_t i = 0; i < 50; ++i) {

@@ -28,7 +28,7 @@ enum class ErrorKind : std::uint8_t {
   kClosed,        ///< closed on this side, before or meanwhile
   kBusy,          ///< another actor does the same on it at this moment
   kTooLong,       ///< more than the limit that was set
-  kStopped,       ///< the actor is ending: nothing can be waited for any more
+  kStopped,       ///< nothing can be waited for: in a hook, or the actor is to end
   kOther,
 };
 

@@ -24,7 +24,8 @@ class Listener {
  public:
   Listener() = default;
 
-  /// Listens. Port 0 lets the system choose: see local().
+  /// Listens. Port 0 lets the system choose: see local(). A backlog below 1 is an error. Any
+  /// thread.
   [[nodiscard]] static Result<Listener> listen(const Endpoint& at, ListenOptions options = {});
 
   /// In an actor: waits for a connection. Failures that concern one connection only, such as a peer

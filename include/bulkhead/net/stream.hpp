@@ -19,9 +19,10 @@ enum class NoDelay : std::uint8_t { kOff, kOn };
 /// A TCP connection, owned: move-only, closed when it is destroyed. It can be sent in a message,
 /// and then belongs to the receiver.
 ///
-/// What waits is for actors, and throws std::logic_error elsewhere. One actor at a time can read,
-/// and one, the same or another, write; a second one is refused with kBusy. close() can be called
-/// by anybody meanwhile. A timeout of zero tries once and does not wait.
+/// Connecting, reading and writing are for actors, and throw std::logic_error elsewhere, and inside
+/// NoPreempt when they have to wait. One actor at a time can read, and one, the same or another,
+/// write; a second one is refused with kBusy. close() can be called by anybody meanwhile. A timeout
+/// of zero tries once and does not wait. The other functions are for any thread.
 class Stream {
  public:
   Stream() = default;

@@ -205,16 +205,19 @@ struct Mailbox<Ms...>::Receive {
   template <class M>
   static bool accept_offer(Signal*& signal, Kind& kind) {
     constexpr std::size_t bytes = kSignalBytes<M>;
-    Signal* fresh = core::prepare_later(bytes, core::block_class(bytes));
+    struct Room {
+      Signal* signal;
+      ~Room() {
+        if (signal != nullptr) core::withdraw_later(signal);
+      }
+    } room{core::prepare_later(bytes, core::block_class(bytes))};
     const handler::Offer<M> offer = *payload<handler::Offer<M>>(signal);
-    if (!core::claim(offer.to)) {
-      core::withdraw_later(fresh);
-      return false;
-    }
+    if (!core::claim(offer.to)) return false;
+    new (payload<M>(room.signal)) M(handler::take_offer(offer));
+    Signal* fresh = std::exchange(room.signal, nullptr);
     fresh->ops = &handler::kTell<Self, M>;
     fresh->generation = signal->generation;
     fresh->flags = 0;
-    new (payload<M>(fresh)) M(handler::take_offer(offer));
     signal = fresh;
     kind = Kind::kTell;
     return true;

@@ -1,5 +1,6 @@
-// C2: a condition of Mailbox::next that throws. What was wrong: a message whose sender waited for
-// room had been taken over before it was asked about, and was lost with the exception.
+// C2: what throws while Mailbox::next looks at a message. What was wrong: a message whose sender
+// waited for room had been taken over before a condition was asked about it, and was lost with the
+// exception; and when the move of such a message threw, the memory for it was lost.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 
@@ -8,6 +9,7 @@
 
 #include "support/live.hpp"
 #include "support/on_cores.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -54,6 +56,46 @@ TEST_P(MailboxCondition, that_throws_loses_no_message) {
   EXPECT_EQ(thrown, 2);
   EXPECT_EQ(sum, 6);
   EXPECT_EQ(Live::values(), 0);
+}
+
+struct Heavy {
+  Heavy() = default;
+  Heavy(Heavy&& other) : throws(other.throws) {
+    if (throws) throw std::runtime_error("heavy");
+  }
+  bool throws = false;
+  char bytes[8 * 1024] = {};
+};
+
+TEST_P(MailboxCondition, a_message_whose_move_throws_leaves_no_memory) {
+  using Heavies = bulkhead::Mailbox<Heavy>;
+  constexpr int kThrown = 4000;
+  auto options = on_core(0);
+  options.mailbox_bound = 1;
+  int thrown = 0;
+  const auto box = runtime.spawn_with<Heavies>(options, [&](Heavies& mailbox) {
+    const auto throws = [](const Heavy& heavy) { return heavy.throws; };
+    while (thrown < kThrown) {
+      try {
+        static_cast<void>(mailbox.next_for(1ms, bulkhead::when(throws, [](const Heavy&) {})));
+      } catch (const std::runtime_error&) {
+        ++thrown;
+      }
+    }
+    mailbox.next([](const Heavy&) {});
+  });
+  EXPECT_EQ(box.send(Heavy()), bulkhead::Delivery::kQueued);
+  const std::size_t before = support::resident_bytes();
+  runtime.spawn_with(on_core(1), [box] {
+    Heavy heavy;
+    heavy.throws = true;
+    for (int i = 0; i < kThrown; ++i) {
+      static_cast<void>(box.send_or_wait(heavy, support::kDeadline));
+    }
+  });
+  wait_for_idle();
+  EXPECT_EQ(thrown, kThrown);
+  EXPECT_LT(support::resident_bytes(), before + kThrown * sizeof(Heavy) / 2);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "bulkhead/delivery.hpp"
 #include "bulkhead/pid.hpp"
 #include "bulkhead/type_name.hpp"
 
@@ -31,6 +32,15 @@ TEST(TypeName, is_cut_where_it_ends) {
   EXPECT_EQ(type_name<std::string>().find(';'), std::string_view::npos);
   EXPECT_EQ(type_name<int[3]>().find("; "), std::string_view::npos);
   EXPECT_EQ(type_name<int>().find(']'), std::string_view::npos);
+}
+
+TEST(Words, say_why_a_message_was_dropped) {
+  EXPECT_EQ(to_string(DropCause::kGone), "its receiver has ended");
+  EXPECT_EQ(to_string(DropCause::kHandlerFailed), "its handler failed");
+  EXPECT_EQ(to_string(DropCause::kStopped), "its receiver's runtime is not running");
+  EXPECT_EQ(to_string(DropCause::kNoMemory), "there was no memory for it");
+  EXPECT_EQ(to_string(DropCause::kFull), "its receiver's mailbox was full");
+  EXPECT_EQ(to_string(DropCause::kLateReply), "its asker had given up");
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
-// For check_gdb.py: actors in each state that the debugger shows. When they are all there, the
-// program calls stop_here(), where a breakpoint stops it; or, with "abort" as its argument, ends by
-// an abort in an actor.
+// D3: actors in each state that the debugger shows, for check_gdb.py; some are stuck. When they are
+// all there, the program calls stop_here(), where a breakpoint stops it; or, with "abort" as its
+// argument, ends by an abort in an actor.
 #include <bulkhead/bulkhead.hpp>
 
 #include <unistd.h>

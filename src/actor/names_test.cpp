@@ -35,12 +35,12 @@ TEST(TypeName, is_cut_where_it_ends) {
 }
 
 TEST(Words, say_why_a_message_was_dropped) {
-  EXPECT_EQ(to_string(DropCause::kGone), "its receiver has ended");
-  EXPECT_EQ(to_string(DropCause::kHandlerFailed), "its handler failed");
-  EXPECT_EQ(to_string(DropCause::kStopped), "its receiver's runtime is not running");
-  EXPECT_EQ(to_string(DropCause::kNoMemory), "there was no memory for it");
-  EXPECT_EQ(to_string(DropCause::kFull), "its receiver's mailbox was full");
-  EXPECT_EQ(to_string(DropCause::kLateReply), "its asker had given up");
+  EXPECT_EQ(to_string(DropCause::kGone), "the receiver has ended");
+  EXPECT_EQ(to_string(DropCause::kHandlerFailed), "the handler failed");
+  EXPECT_EQ(to_string(DropCause::kStopped), "the receiver's runtime is not running");
+  EXPECT_EQ(to_string(DropCause::kNoMemory), "no memory for the message");
+  EXPECT_EQ(to_string(DropCause::kFull), "the receiver's mailbox is full");
+  EXPECT_EQ(to_string(DropCause::kLateReply), "the reply came too late");
 }
 
 }  // namespace

@@ -63,8 +63,8 @@ class Runner {
 // Frames of the actor's own, with something to see in them.
 [[gnu::noinline]] int sleep_deeply(int depth) {  // NOLINT(misc-no-recursion)
   static volatile int depths[64];                // NOLINT(modernize-avoid-c-arrays)
-  volatile int seen = depth;
   depths[depth] = depth;
+  volatile int seen = depths[depth];
   if (depth == 0) {
     this_actor::sleep_for(10min);
     return seen;

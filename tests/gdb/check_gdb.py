@@ -105,7 +105,7 @@ class Live(Actors):
         "": "bulkhead: bt wants a pid",
     }
     COMMANDS = {
-        "first": (),
+        "first": ("set $stopped = $_thread",),
         "actors": ("bulkhead actors",),
         "sleeper": ("bulkhead bt <1.1>",),
         "blocker": ("bulkhead bt 3.1",),
@@ -118,7 +118,7 @@ class Live(Actors):
         "selected": ("thread",),
         **{f"pid {pid}": (f"bulkhead bt {pid}",) for pid in PIDS},
         "no number": ("bulkhead actors -3",),
-        "end": ("thread 2", "bt 1", "continue"),
+        "end": ("thread $stopped", "bt 1", "continue"),
     }
     said = {}
 

@@ -187,11 +187,14 @@ endforeach()
 # --- tests/gdb: the debugger's commands, on a program with actors in every state ---
 
 if(NOT CMAKE_CROSSCOMPILING AND NOT BULKHEAD_SANITIZE)
-  bulkhead_program(actors_to_debug tests
-    SOURCES ${PROJECT_SOURCE_DIR}/tests/gdb/actors_to_debug.cpp)
-  target_compile_options(actors_to_debug PRIVATE -g -O1)
+  foreach(level IN ITEMS O1 O2)
+    bulkhead_program(actors_to_debug_${level} tests
+      SOURCES ${PROJECT_SOURCE_DIR}/tests/gdb/actors_to_debug.cpp)
+    target_compile_options(actors_to_debug_${level} PRIVATE -g -${level})
+  endforeach()
   bulkhead_tool_test(gdb gdb
-    ${Python3_EXECUTABLE} tests/gdb/check_gdb.py $<TARGET_FILE:actors_to_debug>)
+    ${Python3_EXECUTABLE} tests/gdb/check_gdb.py
+    $<TARGET_FILE:actors_to_debug_O1> $<TARGET_FILE:actors_to_debug_O2>)
   set_tests_properties(gdb PROPERTIES TIMEOUT 600)
 endif()
 

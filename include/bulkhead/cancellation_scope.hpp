@@ -91,9 +91,10 @@ class CancellationScope {
   template <class F>
     requires std::invocable < std::decay_t<F>
   & > Pid spawn_with(const SpawnOptions& options, F&& function) {
-    using Child = core::ScopeChild<std::decay_t<F>>;
+    using Function = std::decay_t<F>;
+    using Child = core::ScopeChild<Function>;
     core::check_actor<Child>();
-    return core::spawn<Child>(core::kCallableClass<Child>, options, nullptr, *this,
+    return core::spawn<Child>(core::kCallableClass<Function, Child>, options, nullptr, *this,
                               std::forward<F>(function));
   }
 

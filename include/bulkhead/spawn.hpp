@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <type_traits>
@@ -101,15 +103,39 @@ concept HoldsReceiveTimeout = requires(A& actor) {
   requires std::is_object_v<std::remove_reference_t<decltype((actor.receive_timeout))>>;
 };
 
+// What an actor's class points to. Functions with names, and not lambdas: for what a lambda turns
+// into as a pointer gcc writes no debugging information, and a debugger then cannot tell which of
+// the user's functions have been inlined into it.
+template <class A>
+void destroy_state(void* state) {
+  static_cast<A*>(state)->~A();
+}
+template <class A>
+void call_started(void* actor) {
+  static_cast<A*>(actor)->started();
+}
+template <class F>
+void call_body(void* body) {
+  static_cast<void>((*static_cast<F*>(body))());
+}
+template <class A>
+std::int64_t call_receive_timeout(void* actor) {
+  return Timeout(static_cast<A*>(actor)->receive_timeout()).nanoseconds();
+}
+template <class A>
+void deliver_receive_timeout(void* actor) {
+  static_cast<A*>(actor)->receive(ReceiveTimeout{});
+}
+
 template <class A>
 constexpr ActorClass make_class() {
   ActorClass kind{};
   kind.size = sizeof(A);
   kind.alignment = alignof(A);
   kind.name = type_name<A>();
-  kind.destroy = [](void* actor) { static_cast<A*>(actor)->~A(); };
+  kind.destroy = &destroy_state<A>;
   if constexpr (requires(A & actor) { actor.started(); }) {
-    kind.started = [](void* actor) { static_cast<A*>(actor)->started(); };
+    kind.started = &call_started<A>;
   } else {
     static_assert(
         !NamesStarted<A> || HoldsStarted<A>,
@@ -122,12 +148,8 @@ constexpr ActorClass make_class() {
         requires(A & actor) { actor.receive(ReceiveTimeout{}); },
         "bulkhead: an actor with receive_timeout() needs a public "
         "receive(bulkhead::ReceiveTimeout)");
-    kind.receive_timeout = [](void* actor) {
-      return Timeout(static_cast<A*>(actor)->receive_timeout()).nanoseconds();
-    };
-    kind.on_receive_timeout = [](void* actor) {
-      static_cast<A*>(actor)->receive(ReceiveTimeout{});
-    };
+    kind.receive_timeout = &call_receive_timeout<A>;
+    kind.on_receive_timeout = &deliver_receive_timeout<A>;
   } else {
     static_assert(!NamesReceiveTimeout<A> || HoldsReceiveTimeout<A>,
                   "bulkhead: receive_timeout() of this class cannot be called: make it public, and "
@@ -137,31 +159,33 @@ constexpr ActorClass make_class() {
   return kind;
 }
 
-template <class F>
+/// State is F, or holds an F: what the user gave, and what the actor is named after.
+template <class F, class State = F>
 constexpr ActorClass make_callable_class() {
   ActorClass kind{};
-  kind.size = sizeof(F);
-  kind.alignment = alignof(F);
+  kind.size = sizeof(State);
+  kind.alignment = alignof(State);
   kind.name = type_name<F>();
-  kind.destroy = [](void* body) { static_cast<F*>(body)->~F(); };
-  kind.started = [](void* body) { static_cast<void>((*static_cast<F*>(body))()); };
+  kind.destroy = &destroy_state<State>;
+  kind.started = &call_body<State>;
   kind.runs_once = true;
   return kind;
 }
 
 template <class A>
 inline constexpr ActorClass kClass = make_class<A>();
-template <class F>
-inline constexpr ActorClass kCallableClass = make_callable_class<F>();
+template <class F, class State = F>
+inline constexpr ActorClass kCallableClass = make_callable_class<F, State>();
 
+template <class State>
+std::shared_ptr<Joint> take_joint(void* body) {
+  return std::move(static_cast<State*>(body)->joint);
+}
 template <class F, class R>
 constexpr ActorClass make_joined_class() {
   using State = JoinedBody<F, R>;
-  ActorClass kind = make_callable_class<State>();
-  kind.name = type_name<F>();
-  kind.joint = [](void* body) -> std::shared_ptr<Joint> {
-    return std::move(static_cast<State*>(body)->joint);
-  };
+  ActorClass kind = make_callable_class<F, State>();
+  kind.joint = &take_joint<State>;
   return kind;
 }
 template <class F, class R>

@@ -32,17 +32,17 @@ std::string_view to_string(Delivery delivery) noexcept {
 std::string_view to_string(DropCause cause) noexcept {
   switch (cause) {
     case DropCause::kGone:
-      return "gone";
+      return "the receiver has ended";
     case DropCause::kHandlerFailed:
-      return "handler_failed";
+      return "the handler failed";
     case DropCause::kStopped:
-      return "stopped";
+      return "the receiver's runtime is not running";
     case DropCause::kNoMemory:
-      return "no_memory";
+      return "no memory for the message";
     case DropCause::kFull:
-      return "full";
+      return "the receiver's mailbox is full";
     case DropCause::kLateReply:
-      return "late_reply";
+      return "the reply came too late";
   }
   return "unknown";
 }

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "bulkhead/delivery.hpp"
 #include "bulkhead/pid.hpp"
 #include "bulkhead/type_name.hpp"
 
@@ -31,6 +32,15 @@ TEST(TypeName, is_cut_where_it_ends) {
   EXPECT_EQ(type_name<std::string>().find(';'), std::string_view::npos);
   EXPECT_EQ(type_name<int[3]>().find("; "), std::string_view::npos);
   EXPECT_EQ(type_name<int>().find(']'), std::string_view::npos);
+}
+
+TEST(Words, say_why_a_message_was_dropped) {
+  EXPECT_EQ(to_string(DropCause::kGone), "the receiver has ended");
+  EXPECT_EQ(to_string(DropCause::kHandlerFailed), "the handler failed");
+  EXPECT_EQ(to_string(DropCause::kStopped), "the receiver's runtime is not running");
+  EXPECT_EQ(to_string(DropCause::kNoMemory), "no memory for the message");
+  EXPECT_EQ(to_string(DropCause::kFull), "the receiver's mailbox is full");
+  EXPECT_EQ(to_string(DropCause::kLateReply), "the reply came too late");
 }
 
 }  // namespace

@@ -38,7 +38,7 @@ void Core::part_from(Worker& old) {
   old.away_pid = pid_of(slot);
   old.away_kind = slot.kind;
   old.away_stack = slot.stack = stack;
-  old.away = &slot;
+  old.away.publish(&slot);
   running = nullptr;
   slot.turn = Turn::kAway;
   stack = fresh;

@@ -53,7 +53,8 @@ struct Worker {
   bool arrived = false;  // runs its first loop, or has run it
   bool bound = false;    // to one CPU
 
-  // Of the actor that is away in this thread. It looks at them itself when it faults (faults.cpp).
+  // Of the actor that is away in this thread, which looks at them when it faults (faults.cpp): the
+  // others are written before `away`, which is published.
   Shown<Slot*> away = nullptr;
   Shown<Pid> away_pid;
   Shown<const ActorClass*> away_kind = nullptr;

@@ -76,6 +76,13 @@ class Shown {
     return value_.load(std::memory_order_relaxed);
   }
   T operator->() const noexcept { return *this; }
+  /// Stores, so that who observes the value also sees what was written before.
+  void publish(T value) noexcept {
+    value_.store(value, std::memory_order_release);  // [pair shown.observe]
+  }
+  [[nodiscard]] T observe() const noexcept {
+    return value_.load(std::memory_order_acquire);  // [pair shown.observe]
+  }
 
  private:
   RealSync::atomic<T> value_;

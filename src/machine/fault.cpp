@@ -2,6 +2,7 @@
 
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -16,7 +17,7 @@ constexpr std::size_t kFaultStackBytes = 64 * 1024;
 constexpr std::size_t kFaultGuardBytes = 4096;
 constexpr int kWatched[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
-FaultWatcher the_watcher{};
+FaultWatcher the_watcher = nullptr;
 struct sigaction earlier[NSIG];
 
 // By kill, raise and the like, not by a fault of the thread's own.
@@ -49,14 +50,9 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
 
 void on_signal(int signal, siginfo_t* info, void* context) noexcept {
   const int error = errno;
-  const Stack* running = the_watcher.running();
-  bool seen_to = false;
-  if (running != nullptr) {
-    void* address = was_sent(info->si_code) ? nullptr : info->si_addr;
-    const FaultKind kind = kind_of_fault(signal, info->si_code, address, running);
-    seen_to = the_watcher.on_fault({kind, signal, address, static_cast<ucontext_t*>(context)});
-  }
-  if (!seen_to) pass_on(signal, info, context);
+  void* address = was_sent(info->si_code) ? nullptr : info->si_addr;
+  const Fault fault{signal, info->si_code, address, static_cast<ucontext_t*>(context)};
+  if (!the_watcher(fault)) pass_on(signal, info, context);
   errno = error;
 }
 
@@ -92,7 +88,12 @@ FaultKind kind_of_fault(int signal, int code, const void* address, const Stack* 
   return FaultKind::kAccess;
 }
 
-void watch_faults(const FaultWatcher& watcher) {
+void nap() noexcept {
+  const timespec millisecond{0, 1'000'000};
+  nanosleep(&millisecond, nullptr);
+}
+
+void watch_faults(FaultWatcher watcher) {
   static const bool installed = [&] {
     the_watcher = watcher;
     // All of them are known before any handler can run.

@@ -7,7 +7,8 @@
 // action, which ends the process with a core file that shows the faulting frame.
 //
 //  F1  All that runs in the handler is async-signal-safe: no allocation, no lock, no stdio.
-//  F2  What the watcher looks at belongs to the thread that faulted, which is its own thread.
+//  F2  What the watcher looks at belongs to the thread that faulted, which is its own thread, or is
+//      made to stay with it meanwhile.
 //  F3  On a thread that runs no stack of ours, the signal is passed on untouched.
 //  F4  A signal that comes while its handler runs ends the process: it is blocked meanwhile.
 #pragma once
@@ -30,31 +31,29 @@ enum class FaultKind : std::uint8_t {
 };
 
 struct Fault {
-  FaultKind kind;
   int signal;
-  void* address;  // that was touched (kStackOverflow, kAccess), or of the instruction; null if none
+  int code;        // of siginfo_t
+  void* address;   // that was touched, or of the instruction; null if none
   ucontext_t* at;  // the registers; to change them is to go on elsewhere
 };
 
 /// "SIGSEGV" and so on. Async-signal-safe.
 [[nodiscard]] const char* name_of_signal(int signal) noexcept;
 
-/// What the layer above knows of the calling thread, in a signal handler.
-struct FaultWatcher {
-  /// The stack that runs; null when the thread runs none of ours.
-  const Stack* (*running)() noexcept;
-  /// Told of each fault on one. True when it has seen to it: the thread goes on where `fault.at`
-  /// says. False: the signal is passed on.
-  bool (*on_fault)(const Fault& fault) noexcept;
-};
+/// Told, in the signal handler, of each fault of any thread. True when it has seen to it: then the
+/// thread goes on where `fault.at` says. False: the signal is passed on.
+using FaultWatcher = bool (*)(const Fault& fault) noexcept;
 
-/// Which kind a signal is. Pure.
+/// Which kind a fault is, on this stack. Pure.
 [[nodiscard]] FaultKind kind_of_fault(int signal, int code, const void* address,
                                       const Stack* running) noexcept;
 
+/// Lets a millisecond pass. Async-signal-safe.
+void nap() noexcept;
+
 /// Installs the handlers. Once per process: later calls have no effect. A program whose own
 /// handlers are installed later replaces these. Any thread.
-void watch_faults(const FaultWatcher& watcher);
+void watch_faults(FaultWatcher watcher);
 
 /// The calling thread's alternate stack, for as long as this lives. A thread that has one already
 /// (of a sanitizer, for example) keeps that; where there is no memory for one, the thread goes

@@ -28,6 +28,8 @@
 //      moment. It looks at it when it comes in, and never while it is inside.
 //  E5  A holder rises only when nobody takes from it any more, or what it held is taken: between a
 //      taker's pull and its put_back, rise would be undone.
+//  E6  A signal handler cannot wait for a lock. It comes inside, and looks at the word, and at
+//      where a taker notes that it keeps what was held, until one of them tells; or it gives up.
 // Checked by seat_model.cpp: nobody works on it at the same time as another, nothing is lost.
 #pragma once
 
@@ -71,6 +73,15 @@ class Seat {
   [[nodiscard]] T* mine() const noexcept { return mine_; }
   /// Holder, when enter has found nothing and no taker is at it: what it holds after all.
   [[nodiscard]] T* look_again() const noexcept { return held_.load(std::memory_order_acquire); }
+
+  /// Holder, in a signal handler (E6): comes inside, which ends with leave. Null when what it held
+  /// is gone, so that `gone()` is true, or when a taker has not decided before `nap()` was false.
+  template <class Gone, class Nap>
+  [[nodiscard]] T* enter_without_lock(std::uint8_t how, Gone gone, Nap nap) noexcept {
+    T* held = enter(how);
+    while (held == nullptr && !gone() && nap()) held = look_again();
+    return held;
+  }
 
   /// A taker, one at a time. On kTaken what was held is the taker's.
   [[nodiscard]] Taken take() noexcept {

@@ -7,6 +7,8 @@
 //       the holder, once inside, always has it, and keeps it while it is inside (E4)
 //   taken_away    the same, but the taker keeps it once it has got it: from then on the holder
 //       never works on it, and knows that
+//   in_a_handler  E6: the holder comes inside without the lock, while the taker keeps what it has
+//       got, and notes that, or puts it back: the same, and the holder sees what the note says
 //
 // Broken copies follow: the same code with one thing weaker, and code with one thing wrong.
 #include "sync/seat.hpp"
@@ -171,6 +173,61 @@ model::Result taken_away(const model::Options& options) {
   });
 }
 
+enum class Handler { kRight, kNoteIsRelaxed, kStaysOutside };
+enum class Keeps : bool { kNo, kYes };
+
+template <Handler handler = Handler::kRight, class AnySeat = Seat<Right, Work>>
+model::Result in_a_handler(const model::Options& options, Keeps keeps) {
+  struct WithNote : State<AnySeat> {
+    ModelSync::plain<unsigned> note;
+    ModelSync::atomic<std::uint32_t> kept{0};
+  };
+  return model::explore(options, [keeps](model::Run& run) {
+    auto s = std::make_shared<WithNote>();
+    s->name(run);
+    run.name("note", s->note);
+    s->seat.sit(&s->work);
+    s->seat.leave();
+    run.thread("holder", [s] {
+      for (unsigned i = 0; i < kTurns; ++i) {
+        bool gone = false;
+        unsigned naps = 1;
+        const std::uint8_t was = s->seat.inside();
+        const auto look = [&] { return gone = s->kept.load(kAcquire) == 1; };
+        Work* held = s->seat.mine();
+        if (handler != Handler::kStaysOutside) {
+          held = s->seat.enter_without_lock(1, look, [&] { return naps-- > 0; });
+        }
+        if (held != nullptr) {
+          ++held->done.edit();
+          ++s->mine.edit();
+        } else if (gone) {
+          model::check(s->note.read() == 1, "the note is there");
+        }
+        if (handler != Handler::kStaysOutside) s->seat.leave(was);
+      }
+    });
+    run.thread("taker", [s, keeps] {
+      s->lock.lock();
+      if (s->seat.take() == Taken::kTaken) {
+        ++s->work.done.edit();
+        s->taken.store(1, kRelaxed);
+        if (keeps == Keeps::kYes) {
+          s->note.edit() = 1;
+          s->kept.store(1, handler == Handler::kNoteIsRelaxed ? kRelaxed : kRelease);
+        } else {
+          s->seat.put_back(&s->work);
+        }
+      }
+      s->lock.unlock();
+    });
+    run.finally([s] {
+      model::check(s->work.done.read() == s->mine.read() + s->taken.load(kRelaxed),
+                   "no work is lost");
+    });
+  });
+}
+
 template <class Sync>
 struct FirstLooker : LooksFirst<Sync> {
   FirstLooker() : LooksFirst<Sync>(nullptr) {}
@@ -214,6 +271,26 @@ TEST(SeatModel, a_taker_that_looks_before_it_pulls_is_found) {
 TEST(SeatModel, a_holder_that_does_not_wait_for_the_decision_is_found) {
   expect_found(looked_at<Seat<Right, Work>>(full(), Believes::kAtOnce),
                "what is only looked at is never gone");
+}
+
+TEST(SeatModel, a_signal_handler_needs_no_lock) {
+  expect_ok(in_a_handler(full(), Keeps::kNo));
+  expect_ok(in_a_handler(full(), Keeps::kYes));
+}
+
+TEST(SeatModel, a_signal_handler_that_stays_outside_is_found) {
+  expect_found(in_a_handler<Handler::kStaysOutside>(full(), Keeps::kNo), kRace);
+}
+
+TEST(SeatModel, a_note_without_order_is_found) {
+  expect_found(in_a_handler<Handler::kNoteIsRelaxed>(full(), Keeps::kYes), kRace);
+}
+
+TEST(SeatModel, a_signal_handler_depends_on_the_fences_and_orders_as_well) {
+  constexpr auto kKept = Keeps::kYes;
+  expect_found((in_a_handler<Handler::kRight, Weak<Weaker::kHeavyFence>>(full(), kKept)), kRace);
+  expect_found((in_a_handler<Handler::kRight, Weak<Weaker::kLightFence>>(full(), kKept)), kRace);
+  expect_found((in_a_handler<Handler::kRight, Weak<Weaker::kPutBack>>(full(), Keeps::kNo)), kRace);
 }
 
 TEST(SeatModel, a_holder_that_reads_the_word_again_is_found) {

@@ -153,6 +153,21 @@ TEST_P(CancellationScopes, who_leaves_by_an_exception_cancels_the_children) {
   });
 }
 
+struct FailingErrand {
+  void operator()() const { throw std::runtime_error("no such shop"); }
+};
+
+TEST_P(CancellationScopes, a_child_is_named_after_its_function) {
+  const std::string told = support::stderr_of([&] {
+    in_actor([&] {
+      CancellationScope scope;
+      scope.spawn(FailingErrand{});
+    });
+  });
+  EXPECT_NE(told.find("FailingErrand) failed: "), std::string::npos) << told;
+  EXPECT_EQ(told.find("ScopeChild"), std::string::npos) << told;
+}
+
 TEST_P(CancellationScopes, children_of_an_owner_that_is_ended_end_before_it_does) {
   std::atomic<int> frames{0};
   std::atomic<int> outlived{0};

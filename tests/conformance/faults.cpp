@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <string>
@@ -114,6 +116,55 @@ TEST_P(Faults, an_actor_with_its_own_thread_is_named_too) {
   });
   EXPECT_TRUE(died_of(child, SIGSEGV));
   EXPECT_NE(child.errors.find("stack overflow in actor <0.1>"), std::string::npos) << child.errors;
+}
+
+TEST_P(Faults, an_actor_whose_core_has_gone_on_without_it_is_named_too) {
+  bulkhead::Config settings = config();
+  settings.hand_over_after = 1ms;
+  const auto after_being_left = [&](void (*fault)()) {
+    return support::run_in_child([&] {
+      bulkhead::Runtime runtime(settings);
+      runtime.start();
+      std::atomic<bool> left{false};
+      runtime.spawn([&] {
+        while (!left) continue;
+        fault();
+      });
+      left = support::eventually([&] { return runtime.stats().away == 1; });
+      runtime.wait_for_idle(30s);
+    });
+  };
+  const Ended access = after_being_left([] { touch(64); });
+  EXPECT_TRUE(died_of(access, SIGSEGV)) << access.status << " " << access.signal;
+  EXPECT_NE(access.errors.find("bulkhead: SIGSEGV in actor <0.1> ("), std::string::npos)
+      << access.errors;
+  const Ended overflow = after_being_left([] { static_cast<void>(dive<64>(kEndless)); });
+  EXPECT_TRUE(died_of(overflow, SIGSEGV)) << overflow.status << " " << overflow.signal;
+  EXPECT_NE(overflow.errors.find("bulkhead: stack overflow in actor <0.1> ("), std::string::npos)
+      << overflow.errors;
+}
+
+// The watch looks at it all the time meanwhile, and takes its core as soon as it may.
+TEST_P(Faults, an_actor_is_named_while_its_core_is_being_taken) {
+  bulkhead::Config settings = config();
+  settings.hand_over_after = 1ms;
+  for (int i = 0; i < 20; ++i) {
+    const Ended child = support::run_in_child([&] {
+      bulkhead::Runtime runtime(settings);
+      runtime.start();
+      const auto next = runtime.spawn<Diver>();
+      runtime.spawn([&] {
+        const auto until = std::chrono::steady_clock::now() + 1ms + i * 50us;
+        next.send(Fall{0});
+        while (std::chrono::steady_clock::now() < until) continue;
+        touch(64);
+      });
+      runtime.wait_for_idle(30s);
+    });
+    EXPECT_TRUE(died_of(child, SIGSEGV)) << child.status << " " << child.signal;
+    EXPECT_NE(child.errors.find("bulkhead: SIGSEGV in actor <1.1> ("), std::string::npos)
+        << child.errors;
+  }
 }
 
 TEST_P(Faults, deep_calls_that_fit_are_no_overflow) {

@@ -11,11 +11,13 @@ those frames stand in src/machine/switch.cpp). The process must be stopped. What
 in its hands may be seen half done.
 """
 
+import itertools
 import re
 import struct
 import types
 
 import gdb
+import gdb.FrameDecorator
 import gdb.unwinder
 
 TURNS = ("vacant", "idle", "ready", "running", "about to wait", "blocked", "stuck")
@@ -26,11 +28,21 @@ NO_CORE = 0xffff
 MOST_SHOWN = 1000
 MOST_FRAMES_TO_PLACE = 24
 
-# Frames of the runtime between a blocked actor's code and the switch.
-MACHINERY = re.compile(r"^(bulkhead::(core|machine|sync)::|bulkhead_)")
+# Frames of the runtime; those of its parts that users do not call; and those that call the user's
+# code, which begins above them.
 LIBRARY = re.compile(r"^bulkhead::")
-# Frames that call an actor's code. Optimised, that code may be inlined into them.
-SHELL = re.compile(r"^bulkhead::(core::make_(callable_)?class\b|handler::deliver\b)")
+MACHINERY = re.compile(
+    r"^bulkhead(::(core|handler|mailbox|machine|members|memory|sendable|sync|wait)::|_\w+$)")
+SHELL = re.compile(
+    r"^bulkhead::(core::(call_|destroy_state|deliver_receive_timeout)|handler::deliver)")
+# Neither the user's nor the runtime's: the standard library, and what an implementation may name.
+SYSTEM = re.compile(r"^(std::|__)")
+SYSTEM_OBJECT = re.compile(
+    r"/(lib(c|m|pthread|rt|stdc\+\+|c\+\+|gcc_s|.san)|ld-linux[^/]*)[-.\d]*\.so")
+LAMBDA = re.compile(r"::[{<]lambda\(.*")
+# Headers that have functions without a name of theirs in them: lambdas.
+LIBRARY_HEADER = re.compile(r"\binclude/bulkhead/.*\.hpp$")
+SYSTEM_HEADER = re.compile(r"/include/c\+\+/")
 
 NO_DEBUG_INFO = (
     "bulkhead: there is no debugging information of the runtime here. Is the program (or the core "
@@ -254,15 +266,54 @@ class On:
 
 def frames_of(actor):
     """Its frames, the innermost first. Within On(actor) only."""
-    frame = gdb.newest_frame().older()
+    return frames_from(gdb.newest_frame().older())
+
+
+def frames_from(frame):
     while frame is not None:
         yield frame
         frame = frame.older()
 
 
+def file_of(frame):
+    """Where its function was written; "" when nobody knows. (Of an inlined function, gdb's symbol
+    says where it was called.)"""
+    if frame.type() == gdb.INLINE_FRAME:
+        symtab = frame.find_sal().symtab
+    else:
+        symtab = frame.function().symtab if frame.function() is not None else None
+    return symtab.filename if symtab is not None else ""
+
+
+USERS, CALLED, INTERNAL, SYSTEMS = "the user's", "the library's", "its parts'", "the system's"
+
+
+def whose(frame):
+    """Whose code it is."""
+    name = frame.name() or ""
+    if MACHINERY.match(name):
+        return INTERNAL
+    if LIBRARY.match(name):
+        return CALLED
+    if SYSTEM.match(name) or SYSTEM_OBJECT.search(gdb.solib_name(frame.pc()) or ""):
+        return SYSTEMS
+    if name == "operator()":  # a lambda's
+        if LIBRARY_HEADER.search(file_of(frame)):
+            return INTERNAL
+        if SYSTEM_HEADER.search(file_of(frame)):
+            return SYSTEMS
+    return USERS
+
+
 def place_of(frame):
+    """A function of the user's, and the line it is at."""
     where = frame.name() or f"0x{frame.pc():x}"
-    where = re.sub(r"\(.*\)$", "", where) if "lambda" not in where else where
+    if where == "operator()":
+        where = "a lambda"
+    elif (inner := LAMBDA.search(where)) is not None:
+        where = "a lambda in " + without_parameters(where[:inner.start()])
+    else:
+        where = without_parameters(where)
     return where + line_of(frame)
 
 
@@ -273,32 +324,98 @@ def line_of(frame):
     return f" at {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
 
 
-def where_blocked(actor):
-    """The call of the library that it is blocked in, and who called that."""
-    if actor.stack == 0 or actor.turn == AWAY:
+def place_in(frames):
+    """Of a stack's frames, the innermost first: what the user's code has called, of the library or
+    else of the system, and where."""
+    call = system = place = ""
+    for frame in itertools.islice(frames, MOST_FRAMES_TO_PLACE):
+        name = frame.name() or ""
+        if SHELL.match(name):
+            break
+        owner = whose(frame)
+        if owner == USERS:
+            place = place_of(frame)
+            break
+        if owner == CALLED:
+            call = short(name)
+        elif owner == SYSTEMS and name:
+            system = re.sub(r"^(__GI_|__libc_|_)*", "", short(name))
+    return ", from ".join(part for part in (call or system, place) if part)
+
+
+def where_blocked(actor, threads):
+    """What it is blocked or stuck in."""
+    if actor.turn == AWAY:
+        thread = thread_of(actor, threads)
+        if thread is None:
+            return ""
+        with Selected(thread):
+            return place_in(frames_from(gdb.newest_frame()))
+    if actor.stack == 0:
         return ""
     with On(actor):
-        call = ""
-        for count, frame in enumerate(frames_of(actor)):
-            name = frame.name() or ""
-            if count == MOST_FRAMES_TO_PLACE:
-                break
-            if SHELL.match(name):
-                return (f"{short(call)}, from " if call else "") + "its code" + line_of(frame)
-            if MACHINERY.match(name):
-                continue
-            if LIBRARY.match(name):
-                call = name
-                continue
-            return (f"{short(call)}, from " if call else "") + place_of(frame)
-        return short(call)
+        return place_in(frames_of(actor))
 
 
 def short(name):
-    name = name.replace("bulkhead::", "", 1)
+    name = re.sub(r"^bulkhead::", "", name)
     while "<" in name and (plain := re.sub(r"<[^<>]*>", "", name)) != name:
         name = plain
-    return name
+    return without_parameters(name)
+
+
+def without_parameters(name):
+    return re.sub(r"(?<!operator)\((?!anonymous namespace)[^()]*\)( const)?$", "", name)
+
+
+class WithoutStatics:
+    """A frame filter for gdb: of a frame's variables, those that are in it. Others, such as a table
+    in a function, are no part of any actor, and may be long."""
+    name = "bulkhead"
+    priority = 100
+    enabled = False
+
+    def __init__(self):
+        gdb.frame_filters[self.name] = self
+
+    @staticmethod
+    def filter(frames):
+        return map(FrameWithoutStatics, frames)
+
+    def __enter__(self):
+        self.enabled = True
+
+    def __exit__(self, *_):
+        self.enabled = False
+
+
+class FrameWithoutStatics(gdb.FrameDecorator.FrameDecorator):
+    def function(self):
+        return self.inferior_frame().name() or super().function()
+
+    def frame_locals(self):
+        shown = []
+        try:
+            block = self.inferior_frame().block()
+        except RuntimeError:  # there is no debugging information
+            return shown
+        while block is not None:
+            shown += [gdb.FrameDecorator.SymValueWrapper(symbol, None) for symbol in block
+                      if symbol.is_variable and symbol.needs_frame and not symbol.is_argument]
+            if block.function is not None:
+                break
+            block = block.superblock
+        return shown
+
+
+WITHOUT_STATICS = WithoutStatics()
+
+
+def backtrace(options):
+    if "full" not in options.split():
+        return gdb.execute(f"bt {options}", to_string=True)
+    with WITHOUT_STATICS:
+        return gdb.execute(f"with print static-members off -- bt {options}", to_string=True)
 
 
 # --- commands ---
@@ -334,14 +451,16 @@ class Actors(gdb.Command):
         row = "{:<16} {:<16} {:>5} {:>6}  {:<32} {}"
         counts = [0] * len(TURNS)
         shown = 0
+        layout = Layout()
+        threads = stack_pointers()
         print(row.format("pid", "state", "core", "queue", "class", "blocked in").rstrip())
-        for actor in live_actors(Layout()):
+        for actor in live_actors(layout):
             counts[actor.turn] += 1
             if shown < most:
                 shown += 1
                 core = actor.home if actor.home != NO_CORE else "-"
                 print(row.format(actor.pid, actor.state, core, actor.length, actor.class_name,
-                                 where_blocked(actor)).rstrip())
+                                 where_blocked(actor, threads)).rstrip())
         total = sum(counts)
         kinds = ", ".join(f"{count} {TURNS[turn]}" for turn, count in enumerate(counts) if count)
         print(f"{total} actors" + (f": {kinds}" if total else "")
@@ -365,30 +484,51 @@ class Backtrace(gdb.Command):
         print(f"actor {actor.pid}, {actor.class_name}: {actor.state}, on core {actor.home}, "
               f"{actor.length} in its queue")
         if actor.turn in (RUNNING, OPENING, AWAY):
-            self.show_running(layout, actor, options)
+            self.show_running(actor, options)
         elif actor.stack == 0:
             print("It is not in a handler, and has no stack.")
         else:
             with On(actor):
-                print(without_first(gdb.execute(f"bt {options}", to_string=True)), end="")
+                print(without_first(backtrace(options)), end="")
 
     @staticmethod
-    def show_running(layout, actor, options):
-        thread = thread_of(layout, actor)
+    def show_running(actor, options):
+        thread = thread_of(actor, stack_pointers())
         if thread is None:
             raise gdb.GdbError(f"bulkhead: {actor.pid} runs, but its thread was not found")
-        before = gdb.selected_thread()
-        try:
-            thread.switch()
+        with Selected(thread):
             print(f"It runs on thread {thread.num} ({thread.name or 'no name'}).")
-            gdb.execute(f"bt {options}")
-        finally:
-            before.switch()
+            print(backtrace(options), end="")
 
 
-def thread_of(layout, actor):
+class Selected:
+    """with Selected(thread): it is the one that gdb works with."""
+    def __init__(self, thread):
+        self.thread = thread
+        self.before = gdb.selected_thread()
+
+    def __enter__(self):
+        self.thread.switch()
+
+    def __exit__(self, *_):
+        self.before.switch()
+
+
+def stack_pointers():
+    """Of each thread: (stack pointer, thread)."""
+    found = []
+    with Selected(gdb.selected_thread()):
+        for thread in gdb.selected_inferior().threads():
+            thread.switch()
+            sp = gdb.newest_frame().read_register(frame_layout()["sp"])
+            found.append((int(sp), thread))
+    return found
+
+
+def thread_of(actor, threads):
     """The thread whose stack pointer lies in the stack that the actor's core runs on; or, when the
     core has gone on without the actor, in the actor's."""
+    layout = actor.layout
     try:
         core = core_at(actor.home)
         top = actor.stack
@@ -400,16 +540,7 @@ def thread_of(layout, actor):
         low = top - layout.stack_size(top)
     except (gdb.error, gdb.MemoryError):
         return None
-    before = gdb.selected_thread()
-    try:
-        for thread in gdb.selected_inferior().threads():
-            thread.switch()
-            sp = int(gdb.parse_and_eval("$" + frame_layout()["sp"]))
-            if low - 65536 <= sp <= top:
-                return thread
-    finally:
-        before.switch()
-    return None
+    return next((thread for sp, thread in threads if low - 65536 <= sp <= top), None)
 
 
 def core_at(index):

@@ -23,7 +23,9 @@
 //      holder finds the timeout armed and its timer gone before it gives the right up, under the
 //      lock as well. One core fires at a time, in order.
 //  M5  A core that goes to sleep announces it, and looks into the queue again; who has put
-//      something in wakes one that sleeps: sync/sleepers.hpp.
+//      something in wakes one that sleeps: sync/sleepers.hpp. One of those that sleep does so for
+//      the earliest timer: sync/alarm.hpp. Who is awake, but about to run an actor, first wakes
+//      another one for what is left in the queue, or for a timer that nobody sleeps for.
 //  M6  At a stop each core ends what it finds waiting here, and what it takes from the queue from
 //      then on. What another core has in hand meanwhile is ended later by that one, which has yet
 //      to look; or has looked already.
@@ -35,6 +37,7 @@
 
 #include "core/core.hpp"
 #include "core/run_queue.hpp"
+#include "sync/alarm.hpp"
 #include "sync/lock.hpp"
 #include "sync/sleepers.hpp"
 
@@ -61,6 +64,8 @@ class Commons {
 
   /// Whoever holds the right of an actor whose home this is; gives it to the queue.
   void push(Slot& slot) noexcept;
+  /// The same by a core that takes from the queue next, and passes on what it leaves.
+  void push_in_passing(const Core& core, Slot& slot) noexcept { queue_->push(&slot, core.place); }
   /// A core of the domain: an actor, with its right; or null.
   [[nodiscard]] Slot* pop(const Core& core) noexcept { return queue_->pop(core.place); }
   [[nodiscard]] bool has_work() const noexcept { return !queue_->empty(); }
@@ -69,12 +74,16 @@ class Commons {
 
   // --- sleep -------------------------------------------------------------------------------------
 
-  /// False when there is work: then it wakes up.
-  [[nodiscard]] bool fall_asleep(const Core& core) noexcept;
-  /// True when the core was picked to be woken, and so must pass that on: sync/sleepers.hpp, Z3.
-  [[nodiscard]] bool wake_up(const Core& core) noexcept { return sleepers_.wake_up(core.place); }
-  /// Wakes a core that sleeps, if one does.
-  void wake_one() noexcept;
+  /// False when there is work: then it wakes up. Else it sleeps until `due` at most, which is made
+  /// earlier when it is to sleep for the timers.
+  [[nodiscard]] bool fall_asleep(const Core& core, machine::Nanoseconds& due) noexcept;
+  /// True when the core was picked to be woken, or has slept for the timers, and so must pass that
+  /// on before it runs anything.
+  [[nodiscard]] bool wake_up(const Core& core) noexcept;
+  /// Wakes a core that sleeps, if one does and there is something for it.
+  void pass_on() noexcept {
+    if (has_work() || alarm_.is_unkept()) wake_one();
+  }
 
   // --- timers ------------------------------------------------------------------------------------
 
@@ -84,24 +93,26 @@ class Commons {
     explicit Timers(Commons& commons) noexcept : commons_(commons) { commons.lock_.lock(); }
     Timers(const Timers&) = delete;
     Timers& operator=(const Timers&) = delete;
-    ~Timers() {
-      commons_.timers_.store(wheel().size(), std::memory_order_relaxed);
-      commons_.lock_.unlock();
-    }
-    [[nodiscard]] TimerWheel& wheel() const noexcept { return commons_.home_.timers; }
+    ~Timers() { commons_.lock_.unlock(); }
+
+    /// True when nobody sleeps for it: then somebody is to be told.
+    [[nodiscard]] bool start(Timer& timer, machine::Nanoseconds delay) noexcept;
+    /// It is linked.
+    void cancel(Timer& timer) noexcept;
 
    private:
     Commons& commons_;
   };
   /// Is that timer, which was started, out of the wheel again?
   [[nodiscard]] bool has_fired(const Timer& timer) noexcept;
-  /// Fires what is due. The loop of a core.
-  void advance(Core& core);
-  /// 0 when there are fresh ones.
-  [[nodiscard]] machine::Nanoseconds next_due() noexcept;
+  /// Fires what is due. The loop of a core. True when it has something to pass on.
+  [[nodiscard]] bool advance(Core& core);
+  [[nodiscard]] machine::Nanoseconds next_due() const noexcept { return alarm_.due(); }
   void restart(machine::Nanoseconds now) noexcept { home_.timers.restart(now); }
 
  private:
+  void wake_one() noexcept;
+  bool note_due() noexcept;
   bool take_out(Timer& timer) noexcept;
   void deliver(Core& core, Timer& timer);
 
@@ -109,9 +120,8 @@ class Commons {
   Core& home_;
   const std::unique_ptr<SharedQueue> queue_;
   sync::Sleepers<RealSync, kMostCores> sleepers_;
-  sync::Lock<RealSync> lock_;                // for the wheel
-  RealSync::atomic<std::size_t> timers_{0};  // in the wheel; written under the lock
-  RealSync::atomic<bool> firing_{false};
+  sync::Lock<RealSync> lock_;  // for the wheel, which is its home's, and the alarm
+  sync::Alarm<RealSync> alarm_;
 };
 
 }  // namespace bulkhead::core

@@ -157,8 +157,8 @@ void Core::turn_over() {
   heard_ = domain.load(std::memory_order_relaxed)->bell();
   if (!arrivals.empty()) take_arrivals();
   timers.advance(now_, [this](Timer& timer) { fire(timer); });
-  if (commons != nullptr) [[unlikely]]
-    commons->advance(*this);
+  if (commons != nullptr && commons->advance(*this)) [[unlikely]]
+    passes_on_ = true;
   if (poller.watched() != 0 && now_ - polled_ >= kPollEvery) poll(0);
   const auto waiting = static_cast<std::uint32_t>(ready.size());
   if (load.load(std::memory_order_relaxed) != waiting) {
@@ -375,7 +375,8 @@ bool Core::has_work() const noexcept {
   return !ready.empty() || !arrivals.empty() || (commons != nullptr && commons->has_work());
 }
 
-// Not while there are fresh timers of its own.
+// What it would look at then; but another core may sleep for the timers of those that roam. Not
+// while there are fresh ones of its own.
 machine::Nanoseconds Core::next_due() const noexcept {
   const machine::Nanoseconds due = timers.next_due();
   return commons == nullptr ? due : std::min(due, commons->next_due());
@@ -420,21 +421,21 @@ void Core::spin() {
 
 void Core::sleep() {
   Domain& mine = *domain.load(std::memory_order_relaxed);
-  const machine::Nanoseconds due = next_due();
-  machine::Nanoseconds timeout = machine::kNever;
-  if (due != machine::kNever) {
-    now_ = machine::now();
-    timeout = due > now_ ? due - now_ : 0;
-  }
+  machine::Nanoseconds due = timers.next_due();
   if (!arrivals.fall_asleep()) return;
   // The poll above may have swallowed the wake-up that goes with the bell.
-  if (mine.bell() == heard_ && (commons == nullptr || commons->fall_asleep(*this))) {
+  if (mine.bell() == heard_ && (commons == nullptr || commons->fall_asleep(*this, due))) {
+    machine::Nanoseconds timeout = machine::kNever;
+    if (due != machine::kNever) {
+      now_ = machine::now();
+      timeout = due > now_ ? due - now_ : 0;
+    }
     mine.core_sleeps(*this);
     if (timeout != 0) counts.slept.raise();
     poll(timeout);
     mine.core_wakes(*this);
   }
-  if (commons != nullptr) picked_ = commons->wake_up(*this);
+  if (commons != nullptr) passes_on_ |= commons->wake_up(*this);
   arrivals.wake_up();
   now_ = machine::now();  // sleep is no work
 }

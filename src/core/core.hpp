@@ -366,7 +366,7 @@ class alignas(64) Core {
   Slot* roamer_ = nullptr;      // the roaming actor in hand: its right is this core's
   bool goes_on_ = false;        // and it has its turn again
   bool fair_next_ = false;      // the next of its own is chosen fairly
-  bool picked_ = false;         // it was woken to take from the commons
+  bool passes_on_ = false;      // before it runs anybody, it passes on what the commons have
   std::size_t named_ = 0;       // or counted, of those that a stop has ended
   std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;

@@ -120,6 +120,14 @@ std::uint32_t next_generation(SendTimer& timer) noexcept {
   return next;
 }
 
+void link_to_owner(Extras& extras, SendTimer& timer) noexcept {
+  timer.previous_of_owner = nullptr;
+  timer.next_of_owner = extras.timers;
+  if (extras.timers != nullptr) extras.timers->previous_of_owner = &timer;
+  extras.timers = &timer;
+  ++extras.timer_count;
+}
+
 void unlink_from_owner(Extras& extras, SendTimer& timer) noexcept {
   if (timer.next_of_owner != nullptr) {
     timer.next_of_owner->previous_of_owner = timer.previous_of_owner;
@@ -136,16 +144,25 @@ void give_record(Core& core, SendTimer& timer) noexcept {
   core.free_timers = &timer;
 }
 
-// The timers of an actor, and the wheel that they are in; locked while it lives, if that is the
-// commons'.
+// The wheel with the timers of an actor; locked while it lives, if that is the commons'.
 class TimersOf {
  public:
   TimersOf(const Slot& slot, Core& core) noexcept : core_(core) {
     if (slot.has(Slot::kRoams)) [[unlikely]]
       shared_.emplace(*core.commons);
   }
-  [[nodiscard]] TimerWheel& wheel() const noexcept {
-    return shared_ ? shared_->wheel() : core_.timers;
+  /// True when nobody sleeps for it: then somebody is to be told.
+  [[nodiscard]] bool start(Timer& timer, machine::Nanoseconds delay) noexcept {
+    if (shared_) return shared_->start(timer, delay);
+    core_.timers.start(timer, delay);
+    return false;
+  }
+  void cancel(Timer& timer) noexcept {
+    if (shared_) {
+      shared_->cancel(timer);
+    } else {
+      core_.timers.cancel(timer);
+    }
   }
 
  private:
@@ -159,8 +176,8 @@ struct Ended {
   const SignalOps* ops = nullptr;
 };
 
-Ended end_timer(const TimersOf& timers, Core& core, SendTimer& timer) noexcept {
-  timers.wheel().cancel(timer);
+Ended end_timer(TimersOf& timers, Core& core, SendTimer& timer) noexcept {
+  timers.cancel(timer);
   retire_send_timer(timer);
   const Ended ended{timer.signal, timer.ops};
   give_record(core, timer);
@@ -201,7 +218,7 @@ void discard_extras(Slot& slot, Core& core) noexcept {
   for (;;) {
     Ended ended;
     {
-      const TimersOf timers(slot, core);
+      TimersOf timers(slot, core);
       if (slot.extras->timers == nullptr) break;
       ended = end_timer(timers, core, *slot.extras->timers);
     }
@@ -256,16 +273,17 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   timer.kind = TimerKind::kSend;
   timer.to = to;
   timer.owner.store(packed(pid_of(slot)), std::memory_order_relaxed);
-  const TimersOf timers(slot, *core);
-  const std::uint32_t generation = next_generation(timer);
-  timer.signal = signal;
-  timer.ops = ops;
-  timer.previous_of_owner = nullptr;
-  timer.next_of_owner = extras.timers;
-  if (extras.timers != nullptr) extras.timers->previous_of_owner = &timer;
-  extras.timers = &timer;
-  ++extras.timer_count;
-  timers.wheel().start(timer, delay.nanoseconds());
+  std::uint32_t generation = 0;
+  bool unkept = false;
+  {
+    TimersOf timers(slot, *core);
+    generation = next_generation(timer);
+    timer.signal = signal;
+    timer.ops = ops;
+    link_to_owner(extras, timer);
+    unkept = timers.start(timer, delay.nanoseconds());
+  }
+  if (unkept) core->commons->pass_on();  // the caller may go on for long
   return TimerRef(timer.index, generation);
 }
 
@@ -285,7 +303,7 @@ bool cancel(TimerRef reference) {
   if (found == nullptr || reference.generation() % 2 == 0) return false;
   core::Ended ended;
   {
-    const core::TimersOf timers(slot, *core);
+    core::TimersOf timers(slot, *core);
     if (found->generation.load(std::memory_order_relaxed) != reference.generation() ||
         found->owner.load(std::memory_order_relaxed) != core::packed(core::pid_of(slot))) {
       return false;

@@ -33,9 +33,9 @@ void Core::roam(machine::Stack* me) {
         core->fair_next_ = true;
       }
       slot = core->next_of_both();
-      if (core->picked_ && slot != nullptr) {
-        core->picked_ = false;
-        if (core->commons->has_work()) core->commons->wake_one();
+      if (core->passes_on_ && slot != nullptr) {
+        core->passes_on_ = false;
+        core->commons->pass_on();
       }
     }
     if (slot != nullptr) [[likely]] {
@@ -165,14 +165,20 @@ bool Core::end_roamer(Slot& slot) {
   return true;
 }
 
+// Who parks comes to the loop next, which passes on that nobody sleeps for its timer.
 void Core::start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept {
-  const Commons::Timers theirs(*commons);
-  theirs.wheel().start(timer, delay);
+  const bool unkept = Commons::Timers(*commons).start(timer, delay);
+  if (!unkept) return;
+  if (roamer_ != nullptr) {
+    passes_on_ = true;
+  } else {
+    commons->pass_on();  // it visits
+  }
 }
 
 void Core::cancel_in_commons(Timer& timer) noexcept {
-  const Commons::Timers theirs(*commons);
-  if (timer.linked()) theirs.wheel().cancel(timer);
+  Commons::Timers theirs(*commons);
+  if (timer.linked()) theirs.cancel(timer);
 }
 
 }  // namespace bulkhead::core

@@ -63,10 +63,10 @@ class ModelEvent {
       ModelSync::futex_wait(word_, 0);
     } while (!look());
   }
-  /// Owner: also returns when time is up.
-  void wait_for_some_time() {
+  /// Owner: also returns, false then, when time is up.
+  bool wait_for_some_time() {
     ModelSync::futex_wait_for(word_, 0, 1);
-    static_cast<void>(look());
+    return look();
   }
   /// Owner: takes a wake if there is one.
   bool look() { return word_.exchange(0, kAcqRel) != 0; }

@@ -1,0 +1,118 @@
+// C9: what was wrong with actors that roam.
+#include <bulkhead/bulkhead.hpp>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "support/wait.hpp"
+
+namespace {
+
+using bulkhead::Config;
+using bulkhead::RunQueue;
+using bulkhead::Runtime;
+using bulkhead::SpawnOptions;
+using support::Event;
+namespace this_actor = bulkhead::this_actor;
+using namespace std::chrono_literals;
+
+class SharedQueueFaults : public testing::TestWithParam<RunQueue> {
+protected:
+  /// No core goes on without a handler that keeps it.
+  [[nodiscard]] static Config config(std::size_t cores) {
+    Config config;
+    config.run_queue = GetParam();
+    config.cores = cores;
+    config.hand_over_after = bulkhead::kForever;
+    return config;
+  }
+  [[nodiscard]] static SpawnOptions pinned_to(std::size_t core) {
+    SpawnOptions options;
+    options.core = core;
+    options.pinned = true;
+    return options;
+  }
+  /// So that all who have nothing to do sleep.
+  static void be_quiet() { std::this_thread::sleep_for(5ms); }
+};
+INSTANTIATE_TEST_SUITE_P(Kinds, SharedQueueFaults,
+                         testing::Values(RunQueue::kMutex, RunQueue::kRing,
+                                         RunQueue::kStriped));
+
+// A11: a timer waited for the core on which it was started, though others
+// slept.
+TEST_P(SharedQueueFaults,
+       a_timer_does_not_wait_for_the_core_that_it_was_started_on) {
+  Runtime runtime(config(3));
+  runtime.start();
+  for (int round = 0; round < 3; ++round) {
+    be_quiet();
+    Event moved;
+    std::atomic<bool> in_time{false};
+    runtime.spawn([&] {
+      bulkhead::spawn_with(pinned_to(this_actor::core()),
+                           [&] { in_time = moved.wait(); });
+      this_actor::sleep_for(1ms);
+      moved.set();
+    });
+    ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    ASSERT_TRUE(in_time);
+  }
+}
+
+TEST_P(SharedQueueFaults,
+       nor_does_that_of_a_message_of_which_the_sender_keeps_its_core) {
+  struct Sink {
+    Event *told;
+    void receive(int /*message*/) { told->set(); }
+  };
+  Runtime runtime(config(2));
+  runtime.start();
+  for (int round = 0; round < 3; ++round) {
+    Event told;
+    std::atomic<bool> in_time{false};
+    const auto sink = runtime.spawn<Sink>(&told);
+    be_quiet();
+    runtime.spawn([&] {
+      bulkhead::send_after(1ms, sink, 1);
+      in_time = told.wait();
+    });
+    ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    ASSERT_TRUE(in_time);
+  }
+}
+
+// Whichever core sleeps until the timer is due may be given something else to
+// do.
+TEST_P(SharedQueueFaults, nor_for_the_core_that_slept_for_it) {
+  constexpr std::size_t kCores = 3;
+  Runtime runtime(config(kCores));
+  runtime.start();
+  for (std::size_t busy = 0; busy < kCores; ++busy) {
+    Event asleep;
+    Event woken;
+    std::atomic<int> in_time{0};
+    runtime.spawn([&] {
+      asleep.set();
+      this_actor::sleep_for(20ms);
+      woken.set();
+    });
+    ASSERT_TRUE(asleep.wait());
+    be_quiet();
+    for (std::size_t core = 0; core < kCores; ++core) {
+      if (core == busy)
+        continue;
+      runtime.spawn_with(pinned_to(core),
+                         [&] { in_time += woken.wait() ? 1 : 0; });
+    }
+    ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    ASSERT_EQ(in_time, static_cast<int>(kCores) - 1);
+  }
+}
+
+} // namespace

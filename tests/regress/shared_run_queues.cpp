@@ -115,4 +115,32 @@ TEST_P(SharedQueueFaults, nor_for_the_core_that_slept_for_it) {
   }
 }
 
+// A18, S5 of slot.hpp: an actor whose maker had gone on on another core was
+// looked at by the first one, at a stop, while it was being made.
+TEST_P(SharedQueueFaults, makers_that_move_are_ended_with_what_they_make) {
+  struct Slow {
+    Slow() { this_actor::yield(); }
+    void receive(int /*message*/) {}
+  };
+  Runtime runtime(config(3));
+  testing::internal::CaptureStderr(); // who was busy
+  for (int round = 0; round < 30; ++round) {
+    runtime.start();
+    for (int i = 0; i < 20; ++i) {
+      runtime.spawn([] {
+        try {
+          for (int j = 0; j < 1000; ++j)
+            bulkhead::spawn<Slow>();
+        } catch (const bulkhead::SpawnError &) {
+        }
+      });
+    }
+    std::this_thread::sleep_for(1ms);
+    runtime.shutdown(0s);
+    const bulkhead::Stats stats = runtime.stats();
+    EXPECT_EQ(stats.actors_started, stats.actors_ended);
+  }
+  testing::internal::GetCapturedStderr();
+}
+
 } // namespace

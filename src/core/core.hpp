@@ -332,6 +332,7 @@ class alignas(64) Core {
   [[nodiscard]] Slot* take_roamer();
   void take_on(Slot& slot);
   void let_go();
+  void put_down(Slot& slot) noexcept;
   void look_at_timeout(Slot& slot) noexcept;
   bool end_roamer(Slot& slot);
   void start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept;

@@ -95,10 +95,6 @@ void Core::let_go() {
   Slot& slot = *roamer_;
   for (;;) {
     switch (slot.turn) {
-      case Turn::kVacant:
-        roamer_ = nullptr;
-        drop_stragglers(slot);
-        return;
       case Turn::kAway: {
         Signal* signals = slot.inbox.settle();
         roamer_ = nullptr;
@@ -121,6 +117,13 @@ void Core::let_go() {
     if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
     look_at_timeout(slot);
   }
+}
+
+// The roaming actor in hand has ended: its slot, which the core may use again at once, is this
+// core's like any other that is vacant.
+void Core::put_down(Slot& slot) noexcept {
+  roamer_ = nullptr;
+  drop_stragglers(slot);
 }
 
 // M4: of an actor in hand, or visiting.

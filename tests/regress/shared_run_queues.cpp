@@ -115,6 +115,63 @@ TEST_P(SharedQueueFaults, nor_for_the_core_that_slept_for_it) {
   }
 }
 
+// A4: the next actor in the slot of one that had roamed was taken for the same,
+// if it was made within the end of that: though it was pinned, it was at home
+// on all cores.
+TEST_P(SharedQueueFaults, a_slot_is_used_again_within_the_end_of_its_actor) {
+  struct Pinned {
+    std::vector<std::size_t> *cores;
+    void receive(int /*message*/) { cores->push_back(this_actor::core()); }
+  };
+  struct Shared {
+    Runtime *runtime = nullptr;
+    std::vector<std::size_t> cores;
+    bulkhead::Address<Pinned> pinned;
+    Event made;
+  };
+  struct SpawnsAtItsEnd {
+    Shared *shared = nullptr;
+    explicit SpawnsAtItsEnd(Shared *to) : shared(to) {}
+    SpawnsAtItsEnd(SpawnsAtItsEnd &&other) noexcept
+        : shared(std::exchange(other.shared, nullptr)) {}
+    ~SpawnsAtItsEnd() {
+      if (shared == nullptr)
+        return;
+      shared->pinned =
+          shared->runtime->spawn_with<Pinned>(pinned_to(1), &shared->cores);
+      shared->made.set();
+    }
+  };
+  Shared shared;
+  std::optional<bulkhead::JoinHandle<SpawnsAtItsEnd>> handle;
+  Config dropping = config(2);
+  dropping.on_death = [&](const bulkhead::Death & /*death*/) {
+    handle.reset();
+  };
+  Runtime runtime(dropping);
+  shared.runtime = &runtime;
+  runtime.start();
+  Event kept;
+  runtime.spawn_with(pinned_to(0), [&] {
+    kept.set();
+    shared.made.wait();
+  });
+  ASSERT_TRUE(kept.wait());
+  Event has_handle;
+  handle = runtime.spawn_joinable([&] { // on core 1
+    has_handle.wait();
+    return SpawnsAtItsEnd(&shared);
+  });
+  has_handle.set();
+  ASSERT_TRUE(shared.made.wait());
+  for (int i = 0; i < 10; ++i) {
+    be_quiet();
+    ASSERT_EQ(shared.pinned.send(i), bulkhead::Delivery::kQueued);
+    ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  }
+  EXPECT_EQ(shared.cores, std::vector<std::size_t>(10, 1));
+}
+
 // A18, S5 of slot.hpp: an actor whose maker had gone on on another core was
 // looked at by the first one, at a stop, while it was being made.
 TEST_P(SharedQueueFaults, makers_that_move_are_ended_with_what_they_make) {

@@ -327,6 +327,7 @@ class alignas(64) Core {
   // roaming.cpp
   static void roam_entry(void* stack);
   [[noreturn]] static void roam(machine::Stack* me);
+  void pass_on() noexcept;
   [[nodiscard]] Slot* next_of_both();
   [[nodiscard]] Slot* take_local() noexcept;
   [[nodiscard]] Slot* take_roamer();

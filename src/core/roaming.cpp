@@ -29,14 +29,12 @@ void Core::roam(machine::Stack* me) {
     }
     if (slot == nullptr) {
       if (core->activations_left_ == 0) {
+        core->pass_on();  // hooks that are called there may take long
         core->turn_over();
         core->fair_next_ = true;
       }
       slot = core->next_of_both();
-      if (core->passes_on_ && slot != nullptr) {
-        core->passes_on_ = false;
-        core->commons->pass_on();
-      }
+      if (slot != nullptr) core->pass_on();
     }
     if (slot != nullptr) [[likely]] {
       core->activations_left_ = core->activations_left_ - 1;
@@ -48,6 +46,11 @@ void Core::roam(machine::Stack* me) {
     if (core->domain.load(std::memory_order_relaxed)->may_leave(*core)) leave_loop(me);
     core->idle();
   }
+}
+
+// M5
+void Core::pass_on() noexcept {
+  if (std::exchange(passes_on_, false)) commons->pass_on();
 }
 
 // By turns, so that neither those of this core starve, nor those of all.
@@ -104,7 +107,8 @@ void Core::let_go() {
       case Turn::kReady:
         roamer_ = nullptr;
         commons->become_home_of(slot);
-        commons->push(slot);
+        commons->push_in_passing(*this, slot);
+        passes_on_ = true;
         return;
       default:
         break;

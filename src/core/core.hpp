@@ -151,6 +151,8 @@ class alignas(64) Core {
     if (&slot != roamer_) [[likely]]
       ready.push_fair(&slot);
   }
+  /// Does it run one that roams, which nobody is to follow here?
+  [[nodiscard]] bool holds_roamer() const noexcept { return roamer_ != nullptr; }
   /// Appends a list of signals from the inbox.
   void take_in(Slot& slot, Signal* signals) noexcept;
   /// Destroys a signal's payload and releases it, and counts it as dropped after it was sent.

@@ -356,7 +356,8 @@ void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* 
     return;
   }
   core.counts.sent.raise();
-  if (slot.wanted_by.load(std::memory_order_relaxed) != core.index && !core.solo) {
+  if (slot.wanted_by.load(std::memory_order_relaxed) != core.index && !core.solo &&
+      !core.holds_roamer()) {
     slot.wanted_by.store(core.index, std::memory_order_relaxed);
   }
   push_home(slot, *signal);

@@ -1,6 +1,6 @@
 // C9: what was wrong with actors that roam.
-#include <bulkhead/bulkhead.hpp>
 #include <gtest/gtest.h>
+#include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -22,7 +22,7 @@ namespace this_actor = bulkhead::this_actor;
 using namespace std::chrono_literals;
 
 class SharedQueueFaults : public testing::TestWithParam<RunQueue> {
-protected:
+ protected:
   /// No core goes on without a handler that keeps it.
   [[nodiscard]] static Config config(std::size_t cores) {
     Config config;
@@ -41,13 +41,10 @@ protected:
   static void be_quiet() { std::this_thread::sleep_for(5ms); }
 };
 INSTANTIATE_TEST_SUITE_P(Kinds, SharedQueueFaults,
-                         testing::Values(RunQueue::kMutex, RunQueue::kRing,
-                                         RunQueue::kStriped));
+                         testing::Values(RunQueue::kMutex, RunQueue::kRing, RunQueue::kStriped));
 
-// A11: a timer waited for the core on which it was started, though others
-// slept.
-TEST_P(SharedQueueFaults,
-       a_timer_does_not_wait_for_the_core_that_it_was_started_on) {
+// A11: a timer waited for the core on which it was started, though others slept.
+TEST_P(SharedQueueFaults, a_timer_does_not_wait_for_the_core_that_it_was_started_on) {
   Runtime runtime(config(3));
   runtime.start();
   for (int round = 0; round < 3; ++round) {
@@ -55,8 +52,7 @@ TEST_P(SharedQueueFaults,
     Event moved;
     std::atomic<bool> in_time{false};
     runtime.spawn([&] {
-      bulkhead::spawn_with(pinned_to(this_actor::core()),
-                           [&] { in_time = moved.wait(); });
+      bulkhead::spawn_with(pinned_to(this_actor::core()), [&] { in_time = moved.wait(); });
       this_actor::sleep_for(1ms);
       moved.set();
     });
@@ -65,10 +61,9 @@ TEST_P(SharedQueueFaults,
   }
 }
 
-TEST_P(SharedQueueFaults,
-       nor_does_that_of_a_message_of_which_the_sender_keeps_its_core) {
+TEST_P(SharedQueueFaults, nor_does_that_of_a_message_of_which_the_sender_keeps_its_core) {
   struct Sink {
-    Event *told;
+    Event* told;
     void receive(int /*message*/) { told->set(); }
   };
   Runtime runtime(config(2));
@@ -87,8 +82,7 @@ TEST_P(SharedQueueFaults,
   }
 }
 
-// Whichever core sleeps until the timer is due may be given something else to
-// do.
+// Whichever core sleeps until the timer is due may be given something else to do.
 TEST_P(SharedQueueFaults, nor_for_the_core_that_slept_for_it) {
   constexpr std::size_t kCores = 3;
   Runtime runtime(config(kCores));
@@ -105,49 +99,42 @@ TEST_P(SharedQueueFaults, nor_for_the_core_that_slept_for_it) {
     ASSERT_TRUE(asleep.wait());
     be_quiet();
     for (std::size_t core = 0; core < kCores; ++core) {
-      if (core == busy)
-        continue;
-      runtime.spawn_with(pinned_to(core),
-                         [&] { in_time += woken.wait() ? 1 : 0; });
+      if (core == busy) continue;
+      runtime.spawn_with(pinned_to(core), [&] { in_time += woken.wait() ? 1 : 0; });
     }
     ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
     ASSERT_EQ(in_time, static_cast<int>(kCores) - 1);
   }
 }
 
-// A4: the next actor in the slot of one that had roamed was taken for the same,
-// if it was made within the end of that: though it was pinned, it was at home
-// on all cores.
+// A4: the next actor in the slot of one that had roamed was taken for the same, if it was made within
+// the end of that: though it was pinned, it was at home on all cores.
 TEST_P(SharedQueueFaults, a_slot_is_used_again_within_the_end_of_its_actor) {
   struct Pinned {
-    std::vector<std::size_t> *cores;
+    std::vector<std::size_t>* cores;
     void receive(int /*message*/) { cores->push_back(this_actor::core()); }
   };
   struct Shared {
-    Runtime *runtime = nullptr;
+    Runtime* runtime = nullptr;
     std::vector<std::size_t> cores;
     bulkhead::Address<Pinned> pinned;
     Event made;
   };
   struct SpawnsAtItsEnd {
-    Shared *shared = nullptr;
-    explicit SpawnsAtItsEnd(Shared *to) : shared(to) {}
-    SpawnsAtItsEnd(SpawnsAtItsEnd &&other) noexcept
+    Shared* shared = nullptr;
+    explicit SpawnsAtItsEnd(Shared* to) : shared(to) {}
+    SpawnsAtItsEnd(SpawnsAtItsEnd&& other) noexcept
         : shared(std::exchange(other.shared, nullptr)) {}
     ~SpawnsAtItsEnd() {
-      if (shared == nullptr)
-        return;
-      shared->pinned =
-          shared->runtime->spawn_with<Pinned>(pinned_to(1), &shared->cores);
+      if (shared == nullptr) return;
+      shared->pinned = shared->runtime->spawn_with<Pinned>(pinned_to(1), &shared->cores);
       shared->made.set();
     }
   };
   Shared shared;
   std::optional<bulkhead::JoinHandle<SpawnsAtItsEnd>> handle;
   Config dropping = config(2);
-  dropping.on_death = [&](const bulkhead::Death & /*death*/) {
-    handle.reset();
-  };
+  dropping.on_death = [&](const bulkhead::Death& /*death*/) { handle.reset(); };
   Runtime runtime(dropping);
   shared.runtime = &runtime;
   runtime.start();
@@ -158,7 +145,7 @@ TEST_P(SharedQueueFaults, a_slot_is_used_again_within_the_end_of_its_actor) {
   });
   ASSERT_TRUE(kept.wait());
   Event has_handle;
-  handle = runtime.spawn_joinable([&] { // on core 1
+  handle = runtime.spawn_joinable([&] {  // on core 1
     has_handle.wait();
     return SpawnsAtItsEnd(&shared);
   });
@@ -172,23 +159,51 @@ TEST_P(SharedQueueFaults, a_slot_is_used_again_within_the_end_of_its_actor) {
   EXPECT_EQ(shared.cores, std::vector<std::size_t>(10, 1));
 }
 
-// A18, S5 of slot.hpp: an actor whose maker had gone on on another core was
-// looked at by the first one, at a stop, while it was being made.
+// C3: an actor that does not roam went to the core on which one that roams had sent to it, and which
+// that had left again.
+TEST_P(SharedQueueFaults, nobody_gathers_with_those_who_roam) {
+  struct Sink {
+    void receive(int /*message*/) {}
+  };
+  Runtime runtime(config(2));
+  runtime.start();
+  SpawnOptions begun;
+  begun.core = 0;
+  const auto sink = runtime.spawn_with<Sink>(begun);
+  for (int round = 0; round < 50; ++round) {
+    Event kept;
+    Event over;
+    runtime.spawn_with(pinned_to(0), [&] {
+      kept.set();
+      over.wait();
+    });
+    ASSERT_TRUE(kept.wait());
+    runtime.spawn([&] {  // on core 1
+      sink.send(1);
+      over.set();
+    });
+    ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    std::this_thread::sleep_for(2ms);  // it has stayed for long enough
+  }
+  EXPECT_EQ(runtime.stats().moved, 0u);
+}
+
+// A18, S5 of slot.hpp: an actor whose maker had gone on on another core was looked at by the first
+// one, at a stop, while it was being made.
 TEST_P(SharedQueueFaults, makers_that_move_are_ended_with_what_they_make) {
   struct Slow {
     Slow() { this_actor::yield(); }
     void receive(int /*message*/) {}
   };
   Runtime runtime(config(3));
-  testing::internal::CaptureStderr(); // who was busy
+  testing::internal::CaptureStderr();  // who was busy
   for (int round = 0; round < 30; ++round) {
     runtime.start();
     for (int i = 0; i < 20; ++i) {
       runtime.spawn([] {
         try {
-          for (int j = 0; j < 1000; ++j)
-            bulkhead::spawn<Slow>();
-        } catch (const bulkhead::SpawnError &) {
+          for (int j = 0; j < 1000; ++j) bulkhead::spawn<Slow>();
+        } catch (const bulkhead::SpawnError&) {
         }
       });
     }
@@ -200,4 +215,4 @@ TEST_P(SharedQueueFaults, makers_that_move_are_ended_with_what_they_make) {
   testing::internal::GetCapturedStderr();
 }
 
-} // namespace
+}  // namespace

@@ -5,15 +5,17 @@
 
 #include "core/domain.hpp"
 #include "core/extras.hpp"
+#include "core/slab.hpp"
 
 namespace bulkhead::core {
 
 Commons::Commons(Domain& domain, Core& home, RunQueue kind, std::size_t cores)
     : domain_(domain), home_(home), queue_(SharedQueue::make(kind, cores)) {}
 
+// What threads outside push is spread over the stripes.
 void Commons::push(Slot& slot) noexcept {
   const Core* core = tl_seat.at.mine();
-  queue_->push(&slot, core != nullptr ? core->place : 0);
+  queue_->push(&slot, core != nullptr ? core->place : Slab::index_of(slot));
   wake_one();
 }
 

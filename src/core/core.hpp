@@ -247,6 +247,7 @@ class alignas(64) Core {
   Poller poller;
   machine::StackPool stacks;
   SendTimer* free_timers = nullptr;
+  std::uint32_t free_timer_count = 0;
 
  private:
   friend class Domain;

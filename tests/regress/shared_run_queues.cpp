@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/process.hpp"
 #include "support/wait.hpp"
 
 namespace {
@@ -157,6 +158,33 @@ TEST_P(SharedQueueFaults, a_slot_is_used_again_within_the_end_of_its_actor) {
     ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
   }
   EXPECT_EQ(shared.cores, std::vector<std::size_t>(10, 1));
+}
+
+// A10: the core on which timers fired kept their records.
+TEST_P(SharedQueueFaults, records_of_timers_go_back_to_where_they_are_taken) {
+  struct Sink {
+    std::atomic<int>* told;
+    void receive(int /*message*/) { ++*told; }
+  };
+  constexpr int kRounds = 200;
+  constexpr int kTimers = 1000;
+  Runtime runtime(config(2));
+  runtime.start();
+  std::atomic<int> told{0};
+  std::size_t before = 0;
+  std::size_t after = 0;
+  const auto sink = runtime.spawn<Sink>(&told);
+  runtime.spawn([&] {
+    for (int round = 1; round <= kRounds; ++round) {
+      for (int i = 0; i < kTimers; ++i) bulkhead::send_after(0s, sink, i);
+      if (!support::eventually([&] { return told == round * kTimers; })) return;  // keeps its core
+      if (round == 20) before = support::resident_bytes();
+    }
+    after = support::resident_bytes();
+  });
+  ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  ASSERT_EQ(told, kRounds * kTimers);
+  EXPECT_LT(after, before + (std::size_t{8} << 20) * support::kMemoryFactor);
 }
 
 // C3: an actor that does not roam went to the core on which one that roams had sent to it, and which

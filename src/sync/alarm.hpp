@@ -2,13 +2,13 @@
 // is due: the keeper. The others sleep as if there were none, so that one wakes up for a timer, and
 // not all.
 //
-// | word   | meaning                                      | written by                             |
-// |--------|----------------------------------------------|----------------------------------------|
-// | due    | of the earliest timer; never: there is none  | who starts, cancels and takes out      |
-// | kept   | what the keeper sleeps for; never: no keeper | the keeper: who falls asleep, wakes up |
-// | keeper | who that is                                  | the same                               |
-// | firing | somebody has taken timers out, and is yet to | that one                               |
-// |        | deliver them; nobody else does meanwhile     |                                        |
+// | word   | meaning                                      | written by                            |
+// |--------|----------------------------------------------|---------------------------------------|
+// | due    | of the earliest timer; never: there is none  | who starts, cancels and takes out     |
+// | kept   | what the keeper sleeps for; never: no keeper | the keeper, falling asleep, waking up |
+// | keeper | who that is                                  | the same                              |
+// | firing | somebody has taken timers out, and is yet to | that one                              |
+// |        | deliver them; nobody else does meanwhile     |                                       |
 //
 // All are written under the lock of the timers; but firing begins without it.
 //

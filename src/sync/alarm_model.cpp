@@ -1,4 +1,4 @@
-// C9, A11: the keeper of alarm.hpp, among the sleepers of sleepers.hpp, under every interleaving,
+// C9: the keeper of alarm.hpp, among the sleepers of sleepers.hpp, under every interleaving,
 // with weak memory.
 //
 //   timer_for_the_free   L1 to L3: somebody starts a timer, and is busy ever after; perhaps an

@@ -44,7 +44,7 @@ class SharedQueueFaults : public testing::TestWithParam<RunQueue> {
 INSTANTIATE_TEST_SUITE_P(Kinds, SharedQueueFaults,
                          testing::Values(RunQueue::kMutex, RunQueue::kRing, RunQueue::kStriped));
 
-// A11: a timer waited for the core on which it was started, though others slept.
+// A timer waited for the core on which it was started, though others slept.
 TEST_P(SharedQueueFaults, a_timer_does_not_wait_for_the_core_that_it_was_started_on) {
   Runtime runtime(config(3));
   runtime.start();
@@ -108,8 +108,8 @@ TEST_P(SharedQueueFaults, nor_for_the_core_that_slept_for_it) {
   }
 }
 
-// A4: the next actor in the slot of one that had roamed was taken for the same, if it was made within
-// the end of that: though it was pinned, it was at home on all cores.
+// A4: the next actor in the slot of one that had roamed was taken for the same, if it was made
+// within the end of that: though it was pinned, it was at home on all cores.
 TEST_P(SharedQueueFaults, a_slot_is_used_again_within_the_end_of_its_actor) {
   struct Pinned {
     std::vector<std::size_t>* cores;
@@ -187,8 +187,8 @@ TEST_P(SharedQueueFaults, records_of_timers_go_back_to_where_they_are_taken) {
   EXPECT_LT(after, before + (std::size_t{8} << 20) * support::kMemoryFactor);
 }
 
-// C3: an actor that does not roam went to the core on which one that roams had sent to it, and which
-// that had left again.
+// A6: an actor that does not roam went to the core on which one that roams had sent to it, and
+// which that had left again.
 TEST_P(SharedQueueFaults, nobody_gathers_with_those_who_roam) {
   struct Sink {
     void receive(int /*message*/) {}

@@ -433,12 +433,6 @@ model::Result roams(const model::Options& options, const Setting& setting) {
   });
 }
 
-model::Options bounded(unsigned preemptions = 2) {
-  model::Options options = within(preemptions);
-  if (!deep()) options.stale_bound = 1;
-  return options;
-}
-
 constexpr Setting kTwoLetters{};
 constexpr Setting kOneLetter{.letters = 1};
 constexpr Setting kAway{.letters = 2, .goes_away = true};
@@ -446,14 +440,14 @@ constexpr Setting kTimed{.letters = 1, .has_timeout = true};
 constexpr Setting kTimedOrTold{.letters = 2, .has_timeout = true};
 constexpr Setting kStopped{.letters = 1, .stops = true};
 
-void expect_ok(const Setting& setting, const model::Options& options = bounded()) {
+void expect_ok(const Setting& setting, const model::Options& options = few_stale(2)) {
   const model::Result r = roams<Flaw::kNone>(options, setting);
   EXPECT_TRUE(r.ok()) << r.report();
 }
 
 template <Flaw flaw>
 void expect_found(const Setting& setting, std::string_view what) {
-  const model::Result r = roams<flaw>(bounded(), setting);
+  const model::Result r = roams<flaw>(few_stale(2), setting);
   EXPECT_TRUE(r.found(what)) << r.report();
 }
 
@@ -462,7 +456,7 @@ TEST(CommonsModel, letters_come_once_and_in_order_whoever_runs_the_actor) {
   expect_ok(kTwoLetters);
 }
 TEST(CommonsModel, an_actor_that_is_away_visits_its_core_and_roams_again) {
-  expect_ok(kAway, bounded(1));
+  expect_ok(kAway, few_stale(1));
 }
 TEST(CommonsModel, a_receive_timeout_ends_once) {
   expect_ok(kTimed);

@@ -160,27 +160,21 @@ model::Result timer_for_the_free(const model::Options& options, Setting setting)
   });
 }
 
-model::Options bounded(unsigned preemptions = 2) {
-  model::Options options = within(preemptions);
-  if (!deep()) options.stale_bound = 1;
-  return options;
-}
-
-void expect_ok(Setting setting, const model::Options& options = bounded()) {
+void expect_ok(Setting setting, const model::Options& options = few_stale(2)) {
   const model::Result r = timer_for_the_free<Flaw::kNone>(options, setting);
   EXPECT_TRUE(r.ok()) << r.report();
 }
 
 template <Flaw flaw>
 void expect_found(Setting setting) {
-  const model::Result r = timer_for_the_free<flaw>(bounded(), setting);
+  const model::Result r = timer_for_the_free<flaw>(few_stale(2), setting);
   EXPECT_TRUE(r.found("lost wake-up")) << r.report();
 }
 
 TEST(AlarmModel, a_timer_is_kept_while_somebody_sleeps) {
   expect_ok(Setting::kOneTimer);
   expect_ok(Setting::kAnEarlierOne);
-  expect_ok(Setting::kOwnWork, bounded(1));
+  expect_ok(Setting::kOwnWork, few_stale(1));
   expect_ok(Setting::kFiring);
 }
 

@@ -346,7 +346,6 @@ model::Result whoever_holds_the_right(const model::Options& options, const Setti
 void expect_ok(const model::Result& r) { EXPECT_TRUE(r.ok()) << r.report(); }
 
 // What is wrong without weak memory is looked for without.
-constexpr model::Options kSequential{.preemption_bound = 2};
 constexpr std::string_view kLinkRace = "data race: plain memory link";
 constexpr std::string_view kNotesRace = "data race: plain memory notes";
 
@@ -411,9 +410,7 @@ constexpr Setting kTwoSenders{.notes = {1, 1}};
 
 TEST(InboxModel, an_actor_is_owned_by_who_holds_its_right) {
   expect_ok(whoever_holds_the_right<Right>(within(2), kOneSender));
-  model::Options few_stale = within(1);
-  if (!deep()) few_stale.stale_bound = 1;
-  expect_ok(whoever_holds_the_right<Right>(few_stale, kTwoSenders));
+  expect_ok(whoever_holds_the_right<Right>(few_stale(1), kTwoSenders));
 }
 
 TEST(InboxModel, an_actor_that_two_own_or_nobody_is_found) {

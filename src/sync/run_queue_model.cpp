@@ -28,7 +28,8 @@ constexpr std::size_t kCapacity = 2;
 template <class Sync>
 class SmallRing : public RingQueue<Sync, Node, &Node::next, 0> {
  public:
-  explicit SmallRing(std::size_t places) : RingQueue<Sync, Node, &Node::next, 0>(places, 2) {}
+  explicit SmallRing(std::size_t places)
+      : RingQueue<Sync, Node, &Node::next, 0>(places, kCapacity) {}
 };
 
 class SmallStripes : public StripedQueue<ModelSync, Node, &Node::next, 0> {
@@ -220,15 +221,6 @@ constexpr Setting kTwoPush{.pushes = {2, 1}};
 constexpr Setting kTwoPop{.pushes = {2, 0}, .poppers = 2};
 constexpr Setting kAllTwo{.pushes = {1, 1}, .poppers = 2};
 
-constexpr model::Options kSequential{.preemption_bound = 2};
-
-// Few stale reads, unless deep.
-model::Options bounded(unsigned preemptions) {
-  model::Options options = within(preemptions);
-  if (!deep()) options.stale_bound = 1;
-  return options;
-}
-
 template <class Queue>
 void expect_ok(const model::Options& options, Setting setting, bool ordered = false) {
   setting.ordered |= ordered;
@@ -242,18 +234,19 @@ void expect_found(const model::Result& r, std::string_view what) {
 
 TEST(RunQueueModel, nodes_of_the_queue_under_a_lock_come_once_and_whole) {
   for (const Setting& setting : {kOverflow, kTwoPush}) {
-    expect_ok<List>(bounded(2), setting, true);
+    expect_ok<List>(few_stale(2), setting, true);
   }
-  expect_ok<List>(bounded(2), kTwoPop);
-  expect_ok<List>(bounded(1), kAllTwo);
+  expect_ok<List>(few_stale(2), kTwoPop);
+  expect_ok<List>(few_stale(1), kAllTwo);
 }
 TEST(RunQueueModel, nodes_of_a_ring_that_overflows_come_once_and_whole) {
   expect_ok<Ring>(within(2), kFits);
-  expect_ok<Ring>(bounded(2), kOverflow);
-  for (const Setting& setting : {kTwoPush, kTwoPop, kAllTwo}) expect_ok<Ring>(bounded(1), setting);
+  expect_ok<Ring>(few_stale(2), kOverflow);
+  for (const Setting& setting : {kTwoPush, kTwoPop, kAllTwo})
+    expect_ok<Ring>(few_stale(1), setting);
 }
 TEST(RunQueueModel, nodes_of_stripes_come_once_and_whole) {
-  for (const Setting& setting : {kTwoPop, kAllTwo}) expect_ok<SmallStripes>(bounded(1), setting);
+  for (const Setting& setting : {kTwoPop, kAllTwo}) expect_ok<SmallStripes>(few_stale(1), setting);
 }
 
 TEST(RunQueueModel, an_order_that_is_too_weak_is_found) {

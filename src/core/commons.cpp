@@ -102,14 +102,6 @@ bool Commons::advance(Core& core) {
   return true;
 }
 
-namespace {
-
-Slot& slot_of(Timer& timeout) noexcept {
-  return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timeout) - offsetof(Slot, timeout));
-}
-
-}  // namespace
-
 // Under the lock: is it the caller's to deliver?
 bool Commons::take_out(Timer& timer) noexcept {
   switch (timer.kind) {

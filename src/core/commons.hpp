@@ -45,8 +45,6 @@ namespace bulkhead::core {
 
 class Commons {
  public:
-  static constexpr std::size_t kMostCores = 256;
-
   /// `home`: a core without a thread, which only stands for this as a home. Throws std::bad_alloc.
   Commons(Domain& domain, Core& home, RunQueue kind, std::size_t cores);
   Commons(const Commons&) = delete;

@@ -317,15 +317,8 @@ void Core::fire(Timer& timer) {
       break;
     }
     case TimerKind::kReceiveTimeout: {
-      auto* slot =
-          reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timer) - offsetof(Slot, timeout));
-      if (!slot->has(Slot::kTimeoutArmed)) break;  // a message of the same tick was first
-      slot->clear(Slot::kTimeoutArmed);
-      slot->set(Slot::kTimeoutDue);
-      if (slot->turn == Turn::kIdle) {
-        slot->turn = Turn::kReady;
-        ready.push_fair(slot);
-      }
+      Slot& slot = slot_of(timer);
+      if (slot.has(Slot::kTimeoutArmed)) time_is_up(slot);  // no message of the same tick was first
       break;
     }
     case TimerKind::kSend:
@@ -333,6 +326,14 @@ void Core::fire(Timer& timer) {
       deliver_send_timer(*this, static_cast<SendTimer&>(timer));
       break;
   }
+}
+
+void Core::time_is_up(Slot& slot) noexcept {
+  slot.clear(Slot::kTimeoutArmed);
+  slot.set(Slot::kTimeoutDue);
+  if (slot.turn != Turn::kIdle) return;
+  slot.turn = Turn::kReady;
+  queue_fair(slot);
 }
 
 void Core::resume_later(Slot& slot) {

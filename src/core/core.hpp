@@ -47,7 +47,8 @@ struct ThreadSeat {
   Worker* worker = nullptr;  // null in threads outside
 };
 
-inline constexpr std::size_t kMaxCores = 1024;
+inline constexpr std::size_t kMaxCores = 1024;  // of the process
+inline constexpr std::size_t kMostCores = 256;  // of a domain, but for those of one actor each
 // How often a busy core looks at its descriptors.
 inline constexpr machine::Nanoseconds kPollEvery = 50'000;
 // Messages that an actor may handle in one activation: adapts to the backlog in between.
@@ -216,9 +217,11 @@ class alignas(64) Core {
   RealSync::atomic<std::uint32_t> load{0};
   /// The domain that the core belongs to; null while it is not in use.
   RealSync::atomic<Domain*> domain{nullptr};
-  /// Where actors that roam are at home; null when none do. Written while the domain does not run.
+  /// Where actors that roam are at home; null when none do, or on a core of one actor. Written while
+  /// the domain does not run, as the next.
   Commons* commons = nullptr;
-  bool is_commons = false;  // no thread's core: it stands for the commons as a home
+  /// Of a core without a thread: the commons that it stands for as a home.
+  Commons* stands_for = nullptr;
   Counts counts;
   /// Chunks of the pool, as of the last sleep.
   RealSync::atomic<std::size_t> pool_chunks{0};
@@ -268,6 +271,7 @@ class alignas(64) Core {
   void give_surplus_slots() noexcept;
   bool filled_the_pool(std::uint8_t size_class) noexcept;
   void fire(Timer& timer);
+  void time_is_up(Slot& slot) noexcept;
   bool poll(machine::Nanoseconds timeout);
   void idle();
   void spin();
@@ -335,6 +339,7 @@ class alignas(64) Core {
   [[nodiscard]] Slot* take_local() noexcept;
   [[nodiscard]] Slot* take_roamer();
   void take_on(Slot& slot);
+  void take_back(Slot& slot) noexcept;
   void let_go();
   void put_down(Slot& slot) noexcept;
   void look_at_timeout(Slot& slot) noexcept;

@@ -82,15 +82,23 @@ Slot* Core::take_roamer() {
 // One that has been taken from the commons, with its right.
 void Core::take_on(Slot& slot) {
   BULKHEAD_ASSERT(commons->is_home_of(slot), "home changes only under the right, which came along");
-  slot.home.store(index, std::memory_order_release);  // [pair slot.home]
   roamer_ = &slot;
-  if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
-  look_at_timeout(slot);
+  take_back(slot);
   if (!domain.load(std::memory_order_relaxed)->ending()) [[likely]]
     return;
   // Before anybody runs here who was woken by the end of another, all are marked to be ended.
-  if (!unwound_) end_all_actors();
-  name_and_unwind(slot);
+  if (unwound_) {
+    name_and_unwind(slot);
+  } else {
+    end_all_actors();
+  }
+}
+
+// With its right: from now on the actor is this core's, and all that has come for it is taken in.
+void Core::take_back(Slot& slot) noexcept {
+  slot.home.store(index, std::memory_order_release);  // [pair slot.home]
+  if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
+  look_at_timeout(slot);
 }
 
 // The roaming actor in hand has had its turn.
@@ -117,9 +125,7 @@ void Core::let_go() {
       roamer_ = nullptr;
       return;
     }
-    slot.home.store(index, std::memory_order_release);  // [pair slot.home]
-    if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
-    look_at_timeout(slot);
+    take_back(slot);
   }
 }
 
@@ -133,11 +139,7 @@ void Core::put_down(Slot& slot) noexcept {
 // M4: of an actor in hand, or visiting.
 void Core::look_at_timeout(Slot& slot) noexcept {
   if (slot.turn != Turn::kIdle || !slot.has(Slot::kTimeoutArmed)) return;
-  if (!commons->has_fired(slot.timeout)) return;
-  slot.clear(Slot::kTimeoutArmed);
-  slot.set(Slot::kTimeoutDue);
-  slot.turn = Turn::kReady;
-  queue_fair(slot);
+  if (commons->has_fired(slot.timeout)) time_is_up(slot);
 }
 
 // With its parent in hand, perhaps; so it does not become what is in hand here.

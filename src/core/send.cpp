@@ -45,8 +45,8 @@ Signal* make_signal(Core* core, std::uint8_t size_class, std::size_t bytes) {
 void notify(Slot& slot) noexcept {
   // Whoever holds the right may read home: it changes only under the right.
   Core& home = *core_at(slot.home.load(std::memory_order_acquire));
-  if (home.is_commons) [[unlikely]] {
-    home.commons->push(slot);
+  if (home.stands_for != nullptr) [[unlikely]] {
+    home.stands_for->push(slot);
   } else {
     home.notify_remote(slot);
   }

@@ -37,6 +37,7 @@
 // tests/stress.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "bulkhead/actor_class.hpp"
@@ -181,6 +182,11 @@ struct alignas(64) Slot {
 inline void give_place_back(Slot& slot, Signal& signal) noexcept {
   signal.flags = static_cast<std::uint8_t>(signal.flags & ~Signal::kBounded);
   slot.mail.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Of a receive timeout.
+[[nodiscard]] inline Slot& slot_of(Timer& timeout) noexcept {
+  return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timeout) - offsetof(Slot, timeout));
 }
 
 static_assert(sizeof(Slot) == 192, "a slot is three cache lines");

@@ -4,15 +4,19 @@
 //   roams   M1 to M4, M6 of commons.hpp, S6 of slot.hpp: two cores run one actor by turns, which
 //       gets letters from outside. The letters come once and in order; one core at a time owns the
 //       actor; it is in the queue or among arrivals once; and no right is lost. Beside that, in
-//       some settings: the actor is away in its first activation, and comes home; it starts a
-//       receive timeout, which ends once, by time or by a letter; or the domain stops, and the
-//       actor is ended, once.
+//       some settings: the actor is born in a slot that a straggler for an earlier one is under way
+//       to; it is away in its first activation, and comes home; it starts a receive timeout, which
+//       ends once, by time or by a letter; or the domain stops, and the actor is ended, once, and
+//       not before all are marked whom its end may wake.
 //
-// Broken copies follow.
+// Not here: M5, who sleeps (sleepers_model.cpp, alarm_model.cpp); the timers of waits, whose claim
+// is the wait's (slot_model.cpp, wait_word_model.cpp); those of messages, which are all under the
+// lock; and that one core fires at a time (alarm_model.cpp). Broken copies follow.
 #include <gtest/gtest.h>
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "sync/arrivals.hpp"
 #include "sync/inbox.hpp"
@@ -34,10 +38,16 @@ enum class Flaw {
   kFiresIntoTheActor,      // a timer touches what it does not own
   kGivesUpWithoutTheLock,  // time is up between a look and the giving up
   kForgetsToLook,          // nobody looks whether time was up meanwhile
-  kOneLooksForAll          // at a stop, one core looks what waits, and others do not
+  kOneLooksForAll,         // at a stop, one core looks what waits, and others do not
+  kMarksOnlyWhomItTakes,   // at a stop, who takes an actor runs it before it looks at the others
+  kLaunchesAnyway,         // the commons become home of a newborn whose right somebody else holds
+  kNewestFirst,            // letters are not turned around
+  kFiresWithoutTheRight,   // a timeout puts the actor into the queue whoever holds the right
+  kKeepsTheRight,          // who lets the actor go that waits forgets to give the right up
+  kQueuesWhoWaits          // and puts it into the queue
 };
 
-enum class Kind { kLetter, kHomecoming };
+enum class Kind { kLetter, kHomecoming, kStraggler };
 
 struct ModelSignal {
   WatchedLink<ModelSignal> next;
@@ -45,7 +55,7 @@ struct ModelSignal {
   unsigned number = 0;
 };
 
-enum class ModelTurn { kIdle, kReady, kAway, kEnded };
+enum class ModelTurn { kVacant, kIdle, kReady, kAway, kEnded };
 
 struct ModelSlot {
   Inbox<ModelSync, ModelSignal> inbox;
@@ -65,6 +75,7 @@ struct ModelSlot {
     bool due = false;
     bool unwinds = false;
     bool was_away = false;
+    bool dropped = false;  // the straggler
   };
   ModelSync::plain<Owned> owned;
 };
@@ -74,6 +85,7 @@ struct Setting {
   bool goes_away = false;
   bool has_timeout = false;
   bool stops = false;
+  bool is_born = false;
 };
 
 constexpr unsigned kCores = 2;
@@ -94,12 +106,15 @@ struct Program {
   ModelSlot slot;
   ModelSignal letters[2];
   ModelSignal homecoming;
+  ModelSignal straggler;
   ModelMutex timers;
   ModelSync::plain<bool> linked{false};  // under the lock
   ModelSync::atomic<bool> armed{false};  // a hint: whether to look; likewise
   ModelSync::atomic<unsigned> away{0};
   ModelSync::atomic<bool> ending{false};
   ModelSync::atomic<bool> done{false};
+  ModelSync::atomic<bool> born{false};
+  ModelSync::atomic<bool> other_is_marked{false};  // one that the end of the actor wakes
 
   Program(model::Run& run, const Setting& its_setting) : setting(its_setting) {
     run.name("queue", queue);
@@ -110,8 +125,10 @@ struct Program {
     run.name("actor", slot.owned);
     run.name("timer", linked);
     run.name("lock", timers);
-    slot.home.store(kCommons, kRelaxed);
+    slot.home.store(setting.is_born ? 0 : kCommons, kRelaxed);
+    if (setting.is_born) slot.owned.edit().turn = ModelTurn::kVacant;
     homecoming.kind = Kind::kHomecoming;
+    straggler.kind = Kind::kStraggler;
     for (unsigned i = 0; i < 2; ++i) letters[i].number = i + 1;
   }
 
@@ -128,8 +145,8 @@ struct Program {
     }
   }
   void use_link() {
-    ++slot.link.edit();
     model::check(slot.lists.fetch_add(1, kRelaxed) == 0, "an actor is in one list, once");
+    ++slot.link.edit();
   }
   void free_link() {
     ++slot.link.edit();
@@ -153,9 +170,14 @@ struct Program {
       if (signals->kind == Kind::kHomecoming) {
         model::check(mine.turn == ModelTurn::kAway, "who comes home was away");
         make_ready(core);
+      } else if (signals->kind == Kind::kStraggler) {
+        mine.dropped = true;
       } else {
         signals->next = nullptr;
         if (mine.oldest == nullptr) {
+          mine.oldest = signals;
+        } else if (flaw == Flaw::kNewestFirst) {
+          signals->next = mine.oldest;
           mine.oldest = signals;
         } else {
           mine.oldest->next = signals;  // there are two at most
@@ -205,6 +227,18 @@ struct Program {
     return true;
   }
 
+  /// Core::launch, with nothing to do at the start.
+  void launch(unsigned core) {
+    slot.owned.edit().turn = ModelTurn::kIdle;
+    if (!slot.inbox.claim_right()) {
+      if constexpr (flaw == Flaw::kLaunchesAnyway) slot.home.store(kCommons, kRelease);
+    } else {
+      slot.home.store(kCommons, kRelease);
+      if (!slot.inbox.settle_if_empty()) put_into_queue(core);
+    }
+    born.store(true, kRelease);
+  }
+
   /// Core::take_local, take_roamer, take_on.
   bool run_next(unsigned core) {
     ModelCore& me = cores[core];
@@ -216,17 +250,27 @@ struct Program {
     }
     if (queue.pop(core) == nullptr) return false;
     free_link();
-    slot.home.store(core, kRelease);
     me.in_hand = true;
-    if (slot.inbox.has_mail()) take_in(core, slot.inbox.take());
-    look_at_timeout(core);
-    if (me.unwound) unwind(core);
+    take_back(core);
+    if (ending.load(kAcquire)) {
+      if (me.unwound || flaw == Flaw::kMarksOnlyWhomItTakes) {
+        unwind(core);
+      } else {
+        end_all(core);
+      }
+    }
     if (slot.owned.read().turn == ModelTurn::kReady) {
       activate(core);
     } else {
       let_go(core);
     }
     return true;
+  }
+
+  void take_back(unsigned core) {
+    slot.home.store(core, kRelease);
+    if (slot.inbox.has_mail()) take_in(core, slot.inbox.take());
+    look_at_timeout(core);
   }
 
   void activate(unsigned core) {
@@ -310,9 +354,7 @@ struct Program {
         me.in_hand = false;
         return;
       }
-      slot.home.store(core, kRelease);
-      if (slot.inbox.has_mail()) take_in(core, slot.inbox.take());
-      look_at_timeout(core);
+      take_back(core);
     }
   }
   /// Commons::settle.
@@ -325,6 +367,11 @@ struct Program {
     if constexpr (flaw == Flaw::kSettlesAnyway) {
       slot.home.store(kCommons, kRelease);
       static_cast<void>(slot.inbox.settle());
+      return true;
+    }
+    if constexpr (flaw == Flaw::kKeepsTheRight || flaw == Flaw::kQueuesWhoWaits) {
+      slot.home.store(kCommons, kRelease);
+      if constexpr (flaw == Flaw::kQueuesWhoWaits) put_into_queue(0);
       return true;
     }
     if (!slot.owned.read().armed) {
@@ -354,7 +401,7 @@ struct Program {
       fired = true;
       linked.write(false);
       if constexpr (flaw == Flaw::kFiresIntoTheActor) static_cast<void>(slot.owned.edit());
-      if (slot.inbox.claim_right()) {
+      if (slot.inbox.claim_right() || flaw == Flaw::kFiresWithoutTheRight) {
         owned = slot.home.load(kAcquire) == kCommons;
         if (!owned) notify();
       }
@@ -373,20 +420,25 @@ struct Program {
   /// Core::end_all_actors.
   bool end_all(unsigned core) {
     if (cores[core].unwound || !ending.load(kAcquire)) return false;
-    if (flaw == Flaw::kOneLooksForAll && core != 0) return false;
     cores[core].unwound = true;
-    if (slot.home.load(kAcquire) != kCommons || !slot.inbox.claim_right()) return true;
+    if (!end_roamer(core) && slot.home.load(kAcquire) == core) unwind(core);
+    other_is_marked.store(true, kRelaxed);
+    return true;
+  }
+  bool end_roamer(unsigned core) {
+    if (slot.home.load(kAcquire) != kCommons || !slot.inbox.claim_right()) return false;
     if (slot.home.load(kAcquire) != kCommons) {
       notify();
-      return true;
+      return false;
     }
-    cores[core].in_hand = true;
+    const bool had = std::exchange(cores[core].in_hand, true);
     unwind(core);
-    cores[core].in_hand = false;
+    cores[core].in_hand = had;
     put_into_queue(core);
     return true;
   }
   void end(unsigned core) {
+    model::check(other_is_marked.load(kRelaxed), "whom an end wakes is marked before");
     cores[core].in_hand = false;
     slot.home.store(core, kRelease);
     static_cast<void>(slot.inbox.settle());  // stragglers
@@ -397,7 +449,7 @@ struct Program {
     while (!done.load(kAcquire)) {
       bool busy = take_arrivals(core);
       if (setting.has_timeout) busy |= fire();
-      if (setting.stops) busy |= end_all(core);
+      if (setting.stops && (core == 0 || flaw != Flaw::kOneLooksForAll)) busy |= end_all(core);
       busy |= run_next(core);
       if (!busy) ModelSync::spin_hint();
     }
@@ -408,9 +460,14 @@ template <Flaw flaw>
 model::Result roams(const model::Options& options, const Setting& setting) {
   return model::explore(options, [setting](model::Run& run) {
     auto s = std::make_shared<Program<flaw>>(run, setting);
-    run.thread("core 0", [s] { s->run(0); });
+    run.thread("core 0", [s, setting] {
+      if (setting.is_born) s->launch(0);
+      s->run(0);
+    });
     run.thread("core 1", [s] { s->run(1); });
+    if (setting.is_born) run.thread("straggler", [s] { s->push(s->straggler); });
     run.thread("sender", [s, setting] {
+      while (setting.is_born && !s->born.load(kAcquire)) ModelSync::spin_hint();
       for (unsigned i = 0; i < setting.letters; ++i) s->push(s->letters[i]);
     });
     if (setting.goes_away) {
@@ -427,8 +484,10 @@ model::Result roams(const model::Options& options, const Setting& setting) {
       model::check(s->slot.owned.read().last == setting.letters, "each letter comes once");
       bool told = s->queue.pop(0) != nullptr;
       for (auto& core : s->cores) told |= core.arrivals.take_all() != nullptr;
-      model::check(!told, "who has nothing to do is in no queue");
-      model::check(s->slot.inbox.claim_right(), "the right is not lost");
+      // A straggler may come after all was done.
+      const bool late = setting.is_born && !s->slot.owned.read().dropped;
+      model::check(told == late, "who has nothing to do is in no queue");
+      model::check(s->slot.inbox.claim_right() == !late, "the right is not lost");
     });
   });
 }
@@ -439,6 +498,7 @@ constexpr Setting kAway{.letters = 2, .goes_away = true};
 constexpr Setting kTimed{.letters = 1, .has_timeout = true};
 constexpr Setting kTimedOrTold{.letters = 2, .has_timeout = true};
 constexpr Setting kStopped{.letters = 1, .stops = true};
+constexpr Setting kBorn{.letters = 1, .is_born = true};
 
 void expect_ok(const Setting& setting, const model::Options& options = few_stale(2)) {
   const model::Result r = roams<Flaw::kNone>(options, setting);
@@ -446,8 +506,8 @@ void expect_ok(const Setting& setting, const model::Options& options = few_stale
 }
 
 template <Flaw flaw>
-void expect_found(const Setting& setting, std::string_view what) {
-  const model::Result r = roams<flaw>(few_stale(2), setting);
+void expect_found(const Setting& setting, std::string_view what, unsigned preemptions = 2) {
+  const model::Result r = roams<flaw>(few_stale(preemptions), setting);
   EXPECT_TRUE(r.found(what)) << r.report();
 }
 
@@ -457,6 +517,9 @@ TEST(CommonsModel, letters_come_once_and_in_order_whoever_runs_the_actor) {
 }
 TEST(CommonsModel, an_actor_that_is_away_visits_its_core_and_roams_again) {
   expect_ok(kAway, few_stale(1));
+}
+TEST(CommonsModel, a_newborn_visits_its_core_if_news_is_on_the_way) {
+  expect_ok(kBorn, few_stale(1));
 }
 TEST(CommonsModel, a_receive_timeout_ends_once) {
   expect_ok(kTimed);
@@ -470,16 +533,25 @@ TEST(CommonsModel, an_actor_that_two_own_or_nobody_is_found) {
   expect_found<Flaw::kSettlesAnyway>(kTwoLetters, "livelock");
   expect_found<Flaw::kQueuesBeforeLeaving>(kTwoLetters, "data race: plain memory stack");
   expect_found<Flaw::kKeepsAwayFromHome>(kAway, "livelock");
+  expect_found<Flaw::kKeepsTheRight>(kOneLetter, "the right is not lost");
+  expect_found<Flaw::kQueuesWhoWaits>(kOneLetter, "is in no queue");
+  expect_found<Flaw::kLaunchesAnyway>(kBorn, "news comes to the home", 1);
+}
+
+TEST(CommonsModel, letters_in_another_order_are_found) {
+  expect_found<Flaw::kNewestFirst>(kTwoLetters, "once and in order");
 }
 
 TEST(CommonsModel, a_timeout_that_is_lost_or_not_owned_is_found) {
   expect_found<Flaw::kFiresIntoTheActor>(kTimed, "data race: plain memory actor");
   expect_found<Flaw::kGivesUpWithoutTheLock>(kTimed, "livelock");
   expect_found<Flaw::kForgetsToLook>(kTimed, "endless");
+  expect_found<Flaw::kFiresWithoutTheRight>(kTimedOrTold, "in one list, once");
 }
 
 TEST(CommonsModel, an_actor_that_nobody_ends_is_found) {
   expect_found<Flaw::kOneLooksForAll>(kStopped, "livelock");
+  expect_found<Flaw::kMarksOnlyWhomItTakes>(kStopped, "whom an end wakes");
 }
 
 }  // namespace

@@ -142,6 +142,75 @@ class Broken {
   List beside_;
 };
 
+// --- a queue under a lock, and stripes, with one thing wrong ---
+
+enum class ListFlaw {
+  kNone,
+  kNewestFirst,     // a node goes in front of the others
+  kWithoutTheLock,  // two push at once, or two pop
+  kKeepsTheLast,    // the last one is never taken out
+  kBehindWhoIsGone  // a node is chained behind one that was taken out
+};
+
+template <ListFlaw flaw>
+class BrokenList {
+ public:
+  explicit BrokenList(std::size_t /*places*/) {}
+
+  void push(Node* node, std::size_t /*place*/) {
+    node->next = nullptr;
+    lock();
+    Node* oldest = oldest_.load(kRelaxed);
+    Node* newest = newest_.read();
+    if (flaw == ListFlaw::kNewestFirst) {
+      node->next = oldest;
+      oldest_.store(node, kRelaxed);
+    } else if (flaw == ListFlaw::kBehindWhoIsGone ? newest != nullptr : oldest != nullptr) {
+      newest->next = node;
+    } else {
+      oldest_.store(node, kRelaxed);
+    }
+    newest_.write(node);
+    unlock();
+  }
+  Node* pop(std::size_t /*place*/) {
+    if (empty()) return nullptr;
+    lock();
+    Node* node = oldest_.load(kRelaxed);
+    if (node != nullptr && flaw != ListFlaw::kKeepsTheLast) oldest_.store(node->next, kRelaxed);
+    if (node != nullptr && flaw == ListFlaw::kKeepsTheLast && node->next != nullptr) {
+      oldest_.store(node->next, kRelaxed);
+    }
+    unlock();
+    return node;
+  }
+  [[nodiscard]] bool empty() const { return oldest_.load(kRelaxed) == nullptr; }
+
+ private:
+  void lock() {
+    if (flaw != ListFlaw::kWithoutTheLock) lock_.lock();
+  }
+  void unlock() {
+    if (flaw != ListFlaw::kWithoutTheLock) lock_.unlock();
+  }
+
+  Lock<ModelSync, 0> lock_;
+  ModelSync::atomic<Node*> oldest_{nullptr};
+  ModelSync::plain<Node*> newest_{nullptr};
+};
+
+/// Each pops from its own stripe alone.
+class SelfishStripes {
+ public:
+  explicit SelfishStripes(std::size_t /*places*/) {}
+  void push(Node* node, std::size_t place) { stripes_[place].push(node, place); }
+  Node* pop(std::size_t place) { return stripes_[place].pop(place); }
+  [[nodiscard]] bool empty() const { return stripes_[0].empty() && stripes_[1].empty(); }
+
+ private:
+  Ring stripes_[2] = {Ring(1), Ring(1)};
+};
+
 // --- the theorem ---
 
 struct Setting {
@@ -264,6 +333,21 @@ TEST(RunQueueModel, nodes_that_are_lost_doubled_or_torn_are_found) {
   expect_found(pushed_and_popped<Broken<Flaw::kDropsTheRest>>(kSequential, kOverflow), "livelock");
   expect_found(pushed_and_popped<Broken<Flaw::kForgetsTheList>>(kSequential, kOverflow),
                "livelock");
+}
+
+TEST(RunQueueModel, a_list_that_loses_doubles_or_disorders_is_found) {
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kNewestFirst>>(kSequential, kFits),
+               "come in order");
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kWithoutTheLock>>(kSequential, kTwoPush),
+               "data race");
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kKeepsTheLast>>(kSequential, kTwoPush),
+               "popped once");
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kBehindWhoIsGone>>(kSequential, kTwoPush),
+               "livelock");
+}
+
+TEST(RunQueueModel, a_stripe_that_nobody_else_takes_from_is_found) {
+  expect_found(pushed_and_popped<SelfishStripes>(kSequential, kTwoPush), "livelock");
 }
 
 }  // namespace

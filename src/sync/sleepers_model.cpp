@@ -174,6 +174,8 @@ TEST(SleepersModel, a_lost_wake_up_is_found) {
   expect_found(work_for_two<List, Flaw::kLooksFirst>(few_stale(2)));
   expect_found(work_for_two<List, Flaw::kWeakFence>(few_stale(2)));
   expect_found(work_for_two<List, Flaw::kWakesNobody>(few_stale(2)));
+  expect_found(work_for_two<Ring, Flaw::kLooksFirst>(few_stale(2)));
+  expect_found(work_for_two<Ring, Flaw::kWeakFence>(few_stale(2)));
 }
 
 TEST(SleepersModel, work_that_waits_for_a_stuck_core_is_found) {

@@ -15,8 +15,10 @@
 //  M2  When its turn is over, the core stores the commons as its home, and puts it into the queue
 //      if it has more to do. If it waits, it gives the right up; if mail has come, which tells
 //      nobody while the right is held, it takes the actor back.
-//  M3  An actor visits a core when that finds the right held by somebody else, at its birth or when
-//      it comes home from being away (crew.hpp): it is the core's until the core gets the right.
+//  M3  An actor visits a core that owns it without its right: at its birth, when somebody else
+//      holds that (a straggler's news is on its way to the core); and while it is away (crew.hpp)
+//      and when it has come home, since the core gives the right up when it goes on without the
+//      actor. It is the core's until the core gets the right.
 //  M4  All timers of actors that roam are in one wheel, under its lock; so are the lists of send
 //      timers of their owners. Who fires a receive timeout owns nothing of the actor: it takes the
 //      timer out and claims the right, both under the lock; if somebody else holds that, then the
@@ -29,7 +31,8 @@
 //  M6  At a stop each core ends what it finds waiting here, and what it takes from the queue from
 //      then on. What another core has in hand meanwhile is ended later by that one, which has yet
 //      to look; or has looked already.
-// Checked by commons_model.cpp.
+// Checked by commons_model.cpp: M1 to M3, receive timeouts, and M6. By sleepers_model.cpp and
+// alarm_model.cpp: M5, and who fires. Of M4, the timers of waits and of messages are not modelled.
 #pragma once
 
 #include <cstddef>

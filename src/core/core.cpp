@@ -376,8 +376,7 @@ bool Core::has_work() const noexcept {
   return !ready.empty() || !arrivals.empty() || (commons != nullptr && commons->has_work());
 }
 
-// What it would look at then; but another core may sleep for the timers of those that roam. Not
-// while there are fresh ones of its own.
+// (Another core may sleep for those of the commons.) Not while there are fresh ones of its own.
 machine::Nanoseconds Core::next_due() const noexcept {
   const machine::Nanoseconds due = timers.next_due();
   return commons == nullptr ? due : std::min(due, commons->next_due());

@@ -217,8 +217,8 @@ class alignas(64) Core {
   RealSync::atomic<std::uint32_t> load{0};
   /// The domain that the core belongs to; null while it is not in use.
   RealSync::atomic<Domain*> domain{nullptr};
-  /// Where actors that roam are at home; null when none do, or on a core of one actor. Written while
-  /// the domain does not run, as the next.
+  /// Where actors that roam are at home; null when none do, and on cores of one actor. Written, as
+  /// is the next, while the domain does not run.
   Commons* commons = nullptr;
   /// Of a core without a thread: the commons that it stands for as a home.
   Commons* stands_for = nullptr;

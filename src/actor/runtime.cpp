@@ -18,7 +18,7 @@ namespace bulkhead {
 
 namespace {
 
-constexpr std::size_t kMostCores = 256;
+using core::kMostCores;
 constexpr std::size_t kMostAllocations = 1'000'000'000;
 constexpr std::size_t kMostReductions = 1'000'000'000'000;
 

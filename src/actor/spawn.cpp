@@ -44,13 +44,14 @@ void check(const SpawnOptions& options, const Domain& domain) {
 }
 
 // Where the core has changed; the actor may change it again, while a straggler's news of the slot
-// is under way.
+// is under way. Until the slot has its home again, nobody but the caller touches it.
 [[gnu::noinline, gnu::cold]] Core* home_from_elsewhere(const NewActor& actor, Core*& core) {
   for (;;) {
     core = Core::current();
     const std::uint16_t home = actor.slot->home.load(std::memory_order_relaxed);
     if (home == core->index) return nullptr;
-    if (actor.slot->inbox.claim_right()) return core_at(home);
+    Domain& domain = *core->domain.load(std::memory_order_relaxed);
+    if (domain.take_home_from(*actor.slot)) return core_at(home);
     Core::yield();
   }
 }
@@ -124,10 +125,11 @@ Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& doma
 void give_up(const NewActor& actor, Domain& domain) noexcept {
   Core* core = Core::current();
   if (actor.slot != nullptr) {
+    const bool is_here = home_after_all(actor, core) == nullptr;
     actor.slot->state = nullptr;
     actor.slot->flags = 0;
     actor.slot->turn = Turn::kVacant;
-    if (home_after_all(actor, core) == nullptr) {
+    if (is_here) {
       core->give_slot(*actor.slot);
     } else {
       // Stragglers for its older pids may wait in its inbox: its next home drops them.

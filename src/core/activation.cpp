@@ -468,6 +468,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   domain.announce_death(Death{pid, kind.name, exit}, joint != nullptr);
   if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
     exit = Exit();                       // the destructor of its exception may send
+  if (core->roamer_ == &slot) [[unlikely]]
+    core->put_down(slot);
   if (next != 0) core->give_slot(slot);  // a spent slot is never used again
   if (core->solo) domain.solo_is_vacant(*core);
   core->counts.ended.raise();

@@ -1,18 +1,21 @@
 #include "core/commons.hpp"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "core/domain.hpp"
 #include "core/extras.hpp"
+#include "core/slab.hpp"
 
 namespace bulkhead::core {
 
 Commons::Commons(Domain& domain, Core& home, RunQueue kind, std::size_t cores)
     : domain_(domain), home_(home), queue_(SharedQueue::make(kind, cores)) {}
 
+// What threads outside push is spread over the stripes.
 void Commons::push(Slot& slot) noexcept {
   const Core* core = tl_seat.at.mine();
-  queue_->push(&slot, core != nullptr ? core->place : 0);
+  queue_->push(&slot, core != nullptr ? core->place : Slab::index_of(slot));
   wake_one();
 }
 
@@ -33,39 +36,60 @@ bool Commons::settle(Slot& slot) noexcept {
   return slot.inbox.settle_if_empty();
 }
 
-bool Commons::fall_asleep(const Core& core) noexcept {
+bool Commons::fall_asleep(const Core& core, machine::Nanoseconds& due) noexcept {
   sleepers_.announce(core.place);
-  return queue_->empty();
+  if (!queue_->empty()) return false;
+  if (alarm_.is_unkept()) {
+    const Timers timers(*this);
+    due = std::min(due, alarm_.keep(core.place));
+  }
+  return true;
+}
+
+bool Commons::wake_up(const Core& core) noexcept {
+  const bool picked = sleepers_.wake_up(core.place);
+  if (!alarm_.keeps(core.place)) return picked;
+  const Timers timers(*this);
+  return alarm_.give_up(core.place) || picked;
 }
 
 // --- timers --------------------------------------------------------------------------------------
+
+// Filed at once, by a look at the clock: it may be due before the core that starts it looks again.
+bool Commons::Timers::start(Timer& timer, machine::Nanoseconds delay) noexcept {
+  TimerWheel& wheel = commons_.home_.timers;
+  const machine::Nanoseconds now = machine::now();
+  if (wheel.size() == 0) wheel.restart(now);
+  wheel.start_at(timer, machine::later(now, delay));
+  return commons_.note_due();
+}
+
+void Commons::Timers::cancel(Timer& timer) noexcept {
+  commons_.home_.timers.cancel(timer);
+  commons_.note_due();
+}
+
+bool Commons::note_due() noexcept { return alarm_.set_due(home_.timers.next_due()); }
 
 bool Commons::has_fired(const Timer& timer) noexcept {
   const Timers timers(*this);
   return !timer.linked();
 }
 
-machine::Nanoseconds Commons::next_due() noexcept {
-  if (timers_.load(std::memory_order_relaxed) == 0) return machine::kNever;
-  const Timers timers(*this);
-  return timers.wheel().has_fresh() ? 0 : timers.wheel().next_due();
-}
-
 // What is taken out under the lock is delivered without it: by then it is nobody else's, and may
 // have its links used.
-void Commons::advance(Core& core) {
-  if (timers_.load(std::memory_order_relaxed) == 0) return;
-  if (firing_.exchange(true, std::memory_order_acquire)) return;  // [pair commons.firing]
+bool Commons::advance(Core& core) {
+  if (alarm_.due() > core.clock() || !alarm_.begin_firing()) return false;
   Timer* first = nullptr;
   Timer** end = &first;
   {
     const Timers timers(*this);
-    // A look at the clock behind the lock: those that were started just now count from then on.
-    timers.wheel().advance(machine::now(), [&](Timer& timer) {
+    home_.timers.advance(core.clock(), [&](Timer& timer) {
       if (!take_out(timer)) return;
       *end = &timer;
       end = &timer.previous;
     });
+    note_due();
   }
   while (first != nullptr) {
     Timer* next = first->previous;
@@ -73,16 +97,10 @@ void Commons::advance(Core& core) {
     deliver(core, *first);
     first = next;
   }
-  firing_.store(false, std::memory_order_release);  // [pair commons.firing]
+  const Timers timers(*this);
+  alarm_.end_firing();
+  return true;
 }
-
-namespace {
-
-Slot& slot_of(Timer& timeout) noexcept {
-  return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timeout) - offsetof(Slot, timeout));
-}
-
-}  // namespace
 
 // Under the lock: is it the caller's to deliver?
 bool Commons::take_out(Timer& timer) noexcept {

@@ -15,19 +15,24 @@
 //  M2  When its turn is over, the core stores the commons as its home, and puts it into the queue
 //      if it has more to do. If it waits, it gives the right up; if mail has come, which tells
 //      nobody while the right is held, it takes the actor back.
-//  M3  An actor visits a core when that finds the right held by somebody else, at its birth or when
-//      it comes home from being away (crew.hpp): it is the core's until the core gets the right.
+//  M3  An actor visits a core that owns it without its right: at its birth, when somebody else
+//      holds that (a straggler's news is on its way to the core); and while it is away (crew.hpp)
+//      and when it has come home, since the core gives the right up when it goes on without the
+//      actor. It is the core's until the core gets the right.
 //  M4  All timers of actors that roam are in one wheel, under its lock; so are the lists of send
 //      timers of their owners. Who fires a receive timeout owns nothing of the actor: it takes the
 //      timer out and claims the right, both under the lock; if somebody else holds that, then the
 //      holder finds the timeout armed and its timer gone before it gives the right up, under the
 //      lock as well. One core fires at a time, in order.
 //  M5  A core that goes to sleep announces it, and looks into the queue again; who has put
-//      something in wakes one that sleeps: sync/sleepers.hpp.
+//      something in wakes one that sleeps: sync/sleepers.hpp. One of those that sleep does so for
+//      the earliest timer: sync/alarm.hpp. Who is awake, but about to run an actor, first wakes
+//      another one for what is left in the queue, or for a timer that nobody sleeps for.
 //  M6  At a stop each core ends what it finds waiting here, and what it takes from the queue from
 //      then on. What another core has in hand meanwhile is ended later by that one, which has yet
 //      to look; or has looked already.
-// Checked by commons_model.cpp.
+// Checked by commons_model.cpp: M1 to M3, receive timeouts, and M6. By sleepers_model.cpp and
+// alarm_model.cpp: M5, and who fires. Of M4, the timers of waits and of messages are not modelled.
 #pragma once
 
 #include <cstddef>
@@ -35,6 +40,7 @@
 
 #include "core/core.hpp"
 #include "core/run_queue.hpp"
+#include "sync/alarm.hpp"
 #include "sync/lock.hpp"
 #include "sync/sleepers.hpp"
 
@@ -42,8 +48,6 @@ namespace bulkhead::core {
 
 class Commons {
  public:
-  static constexpr std::size_t kMostCores = 256;
-
   /// `home`: a core without a thread, which only stands for this as a home. Throws std::bad_alloc.
   Commons(Domain& domain, Core& home, RunQueue kind, std::size_t cores);
   Commons(const Commons&) = delete;
@@ -61,6 +65,8 @@ class Commons {
 
   /// Whoever holds the right of an actor whose home this is; gives it to the queue.
   void push(Slot& slot) noexcept;
+  /// The same by a core that takes from the queue next, and passes on what it leaves.
+  void push_in_passing(const Core& core, Slot& slot) noexcept { queue_->push(&slot, core.place); }
   /// A core of the domain: an actor, with its right; or null.
   [[nodiscard]] Slot* pop(const Core& core) noexcept { return queue_->pop(core.place); }
   [[nodiscard]] bool has_work() const noexcept { return !queue_->empty(); }
@@ -69,12 +75,16 @@ class Commons {
 
   // --- sleep -------------------------------------------------------------------------------------
 
-  /// False when there is work: then it wakes up.
-  [[nodiscard]] bool fall_asleep(const Core& core) noexcept;
-  /// True when the core was picked to be woken, and so must pass that on: sync/sleepers.hpp, Z3.
-  [[nodiscard]] bool wake_up(const Core& core) noexcept { return sleepers_.wake_up(core.place); }
-  /// Wakes a core that sleeps, if one does.
-  void wake_one() noexcept;
+  /// False when there is work: then it wakes up. Else it sleeps until `due` at most, which is made
+  /// earlier when it is to sleep for the timers.
+  [[nodiscard]] bool fall_asleep(const Core& core, machine::Nanoseconds& due) noexcept;
+  /// True when the core was picked to be woken, or has slept for the timers, and so must pass that
+  /// on before it runs anything.
+  [[nodiscard]] bool wake_up(const Core& core) noexcept;
+  /// Wakes a core that sleeps, if one does and there is something for it.
+  void pass_on() noexcept {
+    if (has_work() || alarm_.is_unkept()) wake_one();
+  }
 
   // --- timers ------------------------------------------------------------------------------------
 
@@ -84,24 +94,26 @@ class Commons {
     explicit Timers(Commons& commons) noexcept : commons_(commons) { commons.lock_.lock(); }
     Timers(const Timers&) = delete;
     Timers& operator=(const Timers&) = delete;
-    ~Timers() {
-      commons_.timers_.store(wheel().size(), std::memory_order_relaxed);
-      commons_.lock_.unlock();
-    }
-    [[nodiscard]] TimerWheel& wheel() const noexcept { return commons_.home_.timers; }
+    ~Timers() { commons_.lock_.unlock(); }
+
+    /// True when nobody sleeps for it: then somebody is to be told.
+    [[nodiscard]] bool start(Timer& timer, machine::Nanoseconds delay) noexcept;
+    /// It is linked.
+    void cancel(Timer& timer) noexcept;
 
    private:
     Commons& commons_;
   };
   /// Is that timer, which was started, out of the wheel again?
   [[nodiscard]] bool has_fired(const Timer& timer) noexcept;
-  /// Fires what is due. The loop of a core.
-  void advance(Core& core);
-  /// 0 when there are fresh ones.
-  [[nodiscard]] machine::Nanoseconds next_due() noexcept;
+  /// Fires what is due. The loop of a core. True when it has something to pass on.
+  [[nodiscard]] bool advance(Core& core);
+  [[nodiscard]] machine::Nanoseconds next_due() const noexcept { return alarm_.due(); }
   void restart(machine::Nanoseconds now) noexcept { home_.timers.restart(now); }
 
  private:
+  void wake_one() noexcept;
+  bool note_due() noexcept;
   bool take_out(Timer& timer) noexcept;
   void deliver(Core& core, Timer& timer);
 
@@ -109,9 +121,8 @@ class Commons {
   Core& home_;
   const std::unique_ptr<SharedQueue> queue_;
   sync::Sleepers<RealSync, kMostCores> sleepers_;
-  sync::Lock<RealSync> lock_;                // for the wheel
-  RealSync::atomic<std::size_t> timers_{0};  // in the wheel; written under the lock
-  RealSync::atomic<bool> firing_{false};
+  sync::Lock<RealSync> lock_;  // for the wheel, which is its home's, and the alarm
+  sync::Alarm<RealSync> alarm_;
 };
 
 }  // namespace bulkhead::core

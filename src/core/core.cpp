@@ -157,8 +157,8 @@ void Core::turn_over() {
   heard_ = domain.load(std::memory_order_relaxed)->bell();
   if (!arrivals.empty()) take_arrivals();
   timers.advance(now_, [this](Timer& timer) { fire(timer); });
-  if (commons != nullptr) [[unlikely]]
-    commons->advance(*this);
+  if (commons != nullptr && commons->advance(*this)) [[unlikely]]
+    passes_on_ = true;
   if (poller.watched() != 0 && now_ - polled_ >= kPollEvery) poll(0);
   const auto waiting = static_cast<std::uint32_t>(ready.size());
   if (load.load(std::memory_order_relaxed) != waiting) {
@@ -317,15 +317,8 @@ void Core::fire(Timer& timer) {
       break;
     }
     case TimerKind::kReceiveTimeout: {
-      auto* slot =
-          reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timer) - offsetof(Slot, timeout));
-      if (!slot->has(Slot::kTimeoutArmed)) break;  // a message of the same tick was first
-      slot->clear(Slot::kTimeoutArmed);
-      slot->set(Slot::kTimeoutDue);
-      if (slot->turn == Turn::kIdle) {
-        slot->turn = Turn::kReady;
-        ready.push_fair(slot);
-      }
+      Slot& slot = slot_of(timer);
+      if (slot.has(Slot::kTimeoutArmed)) time_is_up(slot);  // no message of the same tick was first
       break;
     }
     case TimerKind::kSend:
@@ -333,6 +326,14 @@ void Core::fire(Timer& timer) {
       deliver_send_timer(*this, static_cast<SendTimer&>(timer));
       break;
   }
+}
+
+void Core::time_is_up(Slot& slot) noexcept {
+  slot.clear(Slot::kTimeoutArmed);
+  slot.set(Slot::kTimeoutDue);
+  if (slot.turn != Turn::kIdle) return;
+  slot.turn = Turn::kReady;
+  queue_fair(slot);
 }
 
 void Core::resume_later(Slot& slot) {
@@ -375,7 +376,7 @@ bool Core::has_work() const noexcept {
   return !ready.empty() || !arrivals.empty() || (commons != nullptr && commons->has_work());
 }
 
-// Not while there are fresh timers of its own.
+// (Another core may sleep for those of the commons.) Not while there are fresh ones of its own.
 machine::Nanoseconds Core::next_due() const noexcept {
   const machine::Nanoseconds due = timers.next_due();
   return commons == nullptr ? due : std::min(due, commons->next_due());
@@ -420,21 +421,21 @@ void Core::spin() {
 
 void Core::sleep() {
   Domain& mine = *domain.load(std::memory_order_relaxed);
-  const machine::Nanoseconds due = next_due();
-  machine::Nanoseconds timeout = machine::kNever;
-  if (due != machine::kNever) {
-    now_ = machine::now();
-    timeout = due > now_ ? due - now_ : 0;
-  }
+  machine::Nanoseconds due = timers.next_due();
   if (!arrivals.fall_asleep()) return;
   // The poll above may have swallowed the wake-up that goes with the bell.
-  if (mine.bell() == heard_ && (commons == nullptr || commons->fall_asleep(*this))) {
+  if (mine.bell() == heard_ && (commons == nullptr || commons->fall_asleep(*this, due))) {
+    machine::Nanoseconds timeout = machine::kNever;
+    if (due != machine::kNever) {
+      now_ = machine::now();
+      timeout = due > now_ ? due - now_ : 0;
+    }
     mine.core_sleeps(*this);
     if (timeout != 0) counts.slept.raise();
     poll(timeout);
     mine.core_wakes(*this);
   }
-  if (commons != nullptr) picked_ = commons->wake_up(*this);
+  if (commons != nullptr) passes_on_ |= commons->wake_up(*this);
   arrivals.wake_up();
   now_ = machine::now();  // sleep is no work
 }

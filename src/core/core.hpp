@@ -47,7 +47,8 @@ struct ThreadSeat {
   Worker* worker = nullptr;  // null in threads outside
 };
 
-inline constexpr std::size_t kMaxCores = 1024;
+inline constexpr std::size_t kMaxCores = 1024;  // of the process
+inline constexpr std::size_t kMostCores = 256;  // of a domain, but for those of one actor each
 // How often a busy core looks at its descriptors.
 inline constexpr machine::Nanoseconds kPollEvery = 50'000;
 // Messages that an actor may handle in one activation: adapts to the backlog in between.
@@ -151,6 +152,8 @@ class alignas(64) Core {
     if (&slot != roamer_) [[likely]]
       ready.push_fair(&slot);
   }
+  /// Does it run one that roams, which nobody is to follow here?
+  [[nodiscard]] bool holds_roamer() const noexcept { return roamer_ != nullptr; }
   /// Appends a list of signals from the inbox.
   void take_in(Slot& slot, Signal* signals) noexcept;
   /// Destroys a signal's payload and releases it, and counts it as dropped after it was sent.
@@ -214,9 +217,11 @@ class alignas(64) Core {
   RealSync::atomic<std::uint32_t> load{0};
   /// The domain that the core belongs to; null while it is not in use.
   RealSync::atomic<Domain*> domain{nullptr};
-  /// Where actors that roam are at home; null when none do. Written while the domain does not run.
+  /// Where actors that roam are at home; null when none do, and on cores of one actor. Written, as
+  /// is the next, while the domain does not run.
   Commons* commons = nullptr;
-  bool is_commons = false;  // no thread's core: it stands for the commons as a home
+  /// Of a core without a thread: the commons that it stands for as a home.
+  Commons* stands_for = nullptr;
   Counts counts;
   /// Chunks of the pool, as of the last sleep.
   RealSync::atomic<std::size_t> pool_chunks{0};
@@ -245,6 +250,7 @@ class alignas(64) Core {
   Poller poller;
   machine::StackPool stacks;
   SendTimer* free_timers = nullptr;
+  std::uint32_t free_timer_count = 0;
 
  private:
   friend class Domain;
@@ -265,6 +271,7 @@ class alignas(64) Core {
   void give_surplus_slots() noexcept;
   bool filled_the_pool(std::uint8_t size_class) noexcept;
   void fire(Timer& timer);
+  void time_is_up(Slot& slot) noexcept;
   bool poll(machine::Nanoseconds timeout);
   void idle();
   void spin();
@@ -327,11 +334,14 @@ class alignas(64) Core {
   // roaming.cpp
   static void roam_entry(void* stack);
   [[noreturn]] static void roam(machine::Stack* me);
+  void pass_on() noexcept;
   [[nodiscard]] Slot* next_of_both();
   [[nodiscard]] Slot* take_local() noexcept;
   [[nodiscard]] Slot* take_roamer();
   void take_on(Slot& slot);
+  void take_back(Slot& slot) noexcept;
   void let_go();
+  void put_down(Slot& slot) noexcept;
   void look_at_timeout(Slot& slot) noexcept;
   bool end_roamer(Slot& slot);
   void start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept;
@@ -366,7 +376,7 @@ class alignas(64) Core {
   Slot* roamer_ = nullptr;      // the roaming actor in hand: its right is this core's
   bool goes_on_ = false;        // and it has its turn again
   bool fair_next_ = false;      // the next of its own is chosen fairly
-  bool picked_ = false;         // it was woken to take from the commons
+  bool passes_on_ = false;      // before it runs anybody, it passes on what the commons have
   std::size_t named_ = 0;       // or counted, of those that a stop has ended
   std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;

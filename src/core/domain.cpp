@@ -122,8 +122,8 @@ Domain& Domain::take(const Config& config, std::size_t cores) {
   domain->stack_class = machine::stack_class(config.stack_size);
   reset(domain->outside);
   try {
+    for (std::size_t i = 0; i < cores; ++i) domain->add_core();
     if (config.run_queue != RunQueue::kPartitioned) domain->make_commons(cores);
-    for (std::size_t i = 0; i < cores; ++i) domain->add_core().commons = domain->commons();
   } catch (...) {
     give(*domain);
     throw;
@@ -156,16 +156,15 @@ void Domain::make_commons(std::size_t cores) {
     give_core(home);
     throw;
   }
-  home.commons = commons_.get();
-  home.is_commons = true;
+  home.stands_for = commons_.get();
   home.domain.store(this, std::memory_order_release);
+  for (std::size_t i = 0; i < cores; ++i) cores_[i]->commons = commons_.get();
 }
 
 void Domain::end_commons() noexcept {
   if (commons_ == nullptr) return;
   Core& home = commons_->home();
-  home.commons = nullptr;
-  home.is_commons = false;
+  home.stands_for = nullptr;
   give_core(home);
   commons_.reset();
 }

@@ -100,6 +100,9 @@ class Domain {
   /// slots, chained by next_free; the caller holds the right of each, and has them granted. Any of
   /// its cores, and threads inside the gate.
   [[nodiscard]] Slot* take_slots(std::size_t wanted) noexcept;
+  /// Takes a vacant slot of another core, as for take_slots: true when the caller holds its right.
+  /// False when news of it is under way to its home.
+  [[nodiscard]] bool take_home_from(Slot& slot) noexcept;
   /// Gives a chain of vacant slots of its cores back.
   void give_slots(Slot* chain) noexcept;
   /// Held, no vacant slot is taken, and owned_slots() may be read.

@@ -26,6 +26,8 @@
 namespace bulkhead::core {
 namespace {
 
+using sync::kSequential;
+
 using model::ModelSync;
 using sync::kAcquire;
 using sync::kRelaxed;
@@ -403,8 +405,6 @@ void expect_found(const model::Result& r, std::string_view what) {
 }
 
 // What is wrong without weak memory is looked for without.
-constexpr model::Options kSequential{.preemption_bound = 2};
-
 // Programs of three threads: with few stale reads, unless deep.
 model::Options larger() {
   model::Options options = sync::within(1);
@@ -419,9 +419,7 @@ TEST(DomainModel, idle_is_waited_for_on_one_core) {
 TEST(DomainModel, idle_is_waited_for_on_two_cores) {
   expect_ok(idle_is_waited_for<Flaw::kNone>(kSequential, 2));
   expect_ok(idle_is_waited_for<Flaw::kNone>(larger(), 2));
-  model::Options options = sync::within(2);
-  if (!sync::deep()) options.stale_bound = 1;
-  expect_ok(idle_is_waited_for<Flaw::kNone>(options, 2));
+  expect_ok(idle_is_waited_for<Flaw::kNone>(sync::few_stale(2), 2));
 }
 
 TEST(DomainModel, a_wait_for_idle_that_ends_too_early_is_found) {

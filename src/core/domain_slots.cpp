@@ -11,6 +11,15 @@ namespace bulkhead::core {
 
 namespace {
 constexpr std::size_t kSlotBatch = 256;
+
+// Under the slots' lock, so that the former home does not look at it meanwhile (stop.cpp). False
+// when a straggler's news of it is under way there.
+bool claim_from_home(Slot& slot) noexcept {
+  if (!slot.inbox.claim_right()) return false;
+  slot.home.store(kNoCore, std::memory_order_release);
+  return true;
+}
+
 }  // namespace
 
 Slot* Domain::take_slots(std::size_t wanted) noexcept {
@@ -19,11 +28,10 @@ Slot* Domain::take_slots(std::size_t wanted) noexcept {
   {
     for (Slot** link = &free_slots_; *link != nullptr && wanted > 0;) {
       Slot* slot = *link;
-      if (!slot->inbox.claim_right()) {  // a straggler's news of it is under way to its home
+      if (!claim_from_home(*slot)) {
         link = &slot->next_free;
         continue;
       }
-      slot->home.store(kNoCore, std::memory_order_release);
       *link = slot->next_free;
       slot->next_free = chain;
       chain = slot;
@@ -46,6 +54,11 @@ Slot* Domain::take_slots(std::size_t wanted) noexcept {
     more = next;
   }
   return chain;
+}
+
+bool Domain::take_home_from(Slot& slot) noexcept {
+  sync::Guard guard(slots_lock_);
+  return claim_from_home(slot);
 }
 
 void Domain::give_slots(Slot* chain) noexcept {

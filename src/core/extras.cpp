@@ -3,6 +3,7 @@
 #include <new>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "base/critical.hpp"
 #include "bulkhead/timer.hpp"
@@ -27,18 +28,23 @@ class TimerSlab {
     return *slab;
   }
 
-  // A batch of records, chained by next_of_owner. Null when there are no more.
-  SendTimer* take() noexcept {
+  static constexpr std::uint32_t kBatch = 128;
+
+  // Up to kBatch records, chained by next_of_owner, and how many. Null when there are no more.
+  SendTimer* take(std::uint32_t& count) noexcept {
     sync::Guard guard(lock_);
+    count = 0;
     SendTimer* chain = free_;
     if (chain != nullptr) {
       SendTimer* last = chain;
-      for (int i = 1; i < kBatch && last->next_of_owner != nullptr; ++i) last = last->next_of_owner;
+      for (count = 1; count < kBatch && last->next_of_owner != nullptr; ++count) {
+        last = last->next_of_owner;
+      }
       free_ = last->next_of_owner;
       last->next_of_owner = nullptr;
       return chain;
     }
-    for (int i = 0; i < kBatch && make_room(); ++i) {
+    for (; count < kBatch && make_room(); ++count) {
       const std::uint32_t index = used_.load(std::memory_order_relaxed);
       SendTimer* timer = new (base_ + index) SendTimer{};
       timer->generation.store(0, std::memory_order_relaxed);
@@ -65,8 +71,6 @@ class TimerSlab {
   }
 
  private:
-  static constexpr int kBatch = 128;
-
   TimerSlab()
       : base_(static_cast<SendTimer*>(
             machine::reserve_aligned(kMost * sizeof(SendTimer), machine::kHugePageBytes))) {}
@@ -97,16 +101,17 @@ class TimerSlab {
 SendTimer& take_record(Core& core) {
   if (core.free_timers == nullptr) {
     const base::Critical critical("who starts a timer must not block");
-    core.free_timers = TimerSlab::process().take();
+    core.free_timers = TimerSlab::process().take(core.free_timer_count);
   }
   SendTimer* timer = core.free_timers;
   if (timer == nullptr) throw std::bad_alloc();
   core.free_timers = timer->next_of_owner;
+  --core.free_timer_count;
   return *timer;
 }
 
-// Destroys a message that is not delivered any more.
-void discard(Signal* signal, const SignalOps* ops, Core& core) noexcept {
+// Of a message that is not delivered any more.
+void destroy(Signal* signal, const SignalOps* ops, Core& core) noexcept {
   const InTheMiddle here(&core);
   ops->destroy(signal, DropCause::kGone);
   core.release(signal);
@@ -120,6 +125,14 @@ std::uint32_t next_generation(SendTimer& timer) noexcept {
   return next;
 }
 
+void link_to_owner(Extras& extras, SendTimer& timer) noexcept {
+  timer.previous_of_owner = nullptr;
+  timer.next_of_owner = extras.timers;
+  if (extras.timers != nullptr) extras.timers->previous_of_owner = &timer;
+  extras.timers = &timer;
+  ++extras.timer_count;
+}
+
 void unlink_from_owner(Extras& extras, SendTimer& timer) noexcept {
   if (timer.next_of_owner != nullptr) {
     timer.next_of_owner->previous_of_owner = timer.previous_of_owner;
@@ -129,23 +142,39 @@ void unlink_from_owner(Extras& extras, SendTimer& timer) noexcept {
   --extras.timer_count;
 }
 
-// A record that was retired is free; but one whose generation is spent is never used again.
+// A record that was retired is free; but one whose generation is spent is never used again. A core
+// that gets more back than it takes, from actors that have come from elsewhere, passes them on.
 void give_record(Core& core, SendTimer& timer) noexcept {
   if (timer.generation.load(std::memory_order_relaxed) == UINT32_MAX - 1) return;
   timer.next_of_owner = core.free_timers;
   core.free_timers = &timer;
+  if (++core.free_timer_count <= 2 * TimerSlab::kBatch) return;
+  SendTimer* last = core.free_timers;
+  for (std::uint32_t i = 1; i < TimerSlab::kBatch; ++i) last = last->next_of_owner;
+  SendTimer* chain = std::exchange(core.free_timers, std::exchange(last->next_of_owner, nullptr));
+  core.free_timer_count -= TimerSlab::kBatch;
+  TimerSlab::process().give(chain);
 }
 
-// The timers of an actor, and the wheel that they are in; locked while it lives, if that is the
-// commons'.
+// The wheel with the timers of an actor; locked while it lives, if that is the commons'.
 class TimersOf {
  public:
   TimersOf(const Slot& slot, Core& core) noexcept : core_(core) {
     if (slot.has(Slot::kRoams)) [[unlikely]]
       shared_.emplace(*core.commons);
   }
-  [[nodiscard]] TimerWheel& wheel() const noexcept {
-    return shared_ ? shared_->wheel() : core_.timers;
+  /// True when nobody sleeps for it: then somebody is to be told.
+  [[nodiscard]] bool start(Timer& timer, machine::Nanoseconds delay) noexcept {
+    if (shared_) return shared_->start(timer, delay);
+    core_.timers.start(timer, delay);
+    return false;
+  }
+  void cancel(Timer& timer) noexcept {
+    if (shared_) {
+      shared_->cancel(timer);
+    } else {
+      core_.timers.cancel(timer);
+    }
   }
 
  private:
@@ -153,18 +182,18 @@ class TimersOf {
   std::optional<Commons::Timers> shared_;
 };
 
-// What is left of a timer that does not fire any more.
-struct Ended {
-  Signal* signal = nullptr;
-  const SignalOps* ops = nullptr;
-};
-
-Ended end_timer(const TimersOf& timers, Core& core, SendTimer& timer) noexcept {
-  timers.wheel().cancel(timer);
+// Ends one before it fires.
+void end_timer(TimersOf& timers, SendTimer& timer) noexcept {
+  timers.cancel(timer);
   retire_send_timer(timer);
-  const Ended ended{timer.signal, timer.ops};
+}
+
+// What is left of one that has ended, without a lock: its message is destroyed.
+void discard(SendTimer& timer, Core& core) noexcept {
+  Signal* signal = timer.signal;
+  const SignalOps* ops = timer.ops;
   give_record(core, timer);
-  return ended;
+  destroy(signal, ops, core);
 }
 
 }  // namespace
@@ -179,6 +208,7 @@ void give_free_timers(Core& core) noexcept {
   if (core.free_timers == nullptr) return;  // there may be no slab, and no room to make it
   TimerSlab::process().give(core.free_timers);
   core.free_timers = nullptr;
+  core.free_timer_count = 0;
 }
 
 Extras& extras_of(Slot& slot, Core& core) {
@@ -199,13 +229,14 @@ void discard_extras(Slot& slot, Core& core) noexcept {
   if (slot.has(Slot::kUnwind)) tell_stop(slot);
   delete slot.extras->stop;
   for (;;) {
-    Ended ended;
+    SendTimer* timer = nullptr;
     {
-      const TimersOf timers(slot, core);
-      if (slot.extras->timers == nullptr) break;
-      ended = end_timer(timers, core, *slot.extras->timers);
+      TimersOf timers(slot, core);
+      timer = slot.extras->timers;
+      if (timer == nullptr) break;
+      end_timer(timers, *timer);
     }
-    discard(ended.signal, ended.ops, core);
+    discard(*timer, core);
   }
   core.release_block(slot.extras, slot.extras->pool, 0);
   slot.extras = nullptr;
@@ -222,7 +253,7 @@ void deliver_send_timer(Core& core, SendTimer& timer) noexcept {
     return;
   }
   count_refused(to, delivery, ops->name);
-  discard(signal, ops, core);
+  destroy(signal, ops, core);
 }
 
 void unfile_timers(Slot& slot, Core& from) noexcept {
@@ -256,16 +287,17 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   timer.kind = TimerKind::kSend;
   timer.to = to;
   timer.owner.store(packed(pid_of(slot)), std::memory_order_relaxed);
-  const TimersOf timers(slot, *core);
-  const std::uint32_t generation = next_generation(timer);
-  timer.signal = signal;
-  timer.ops = ops;
-  timer.previous_of_owner = nullptr;
-  timer.next_of_owner = extras.timers;
-  if (extras.timers != nullptr) extras.timers->previous_of_owner = &timer;
-  extras.timers = &timer;
-  ++extras.timer_count;
-  timers.wheel().start(timer, delay.nanoseconds());
+  std::uint32_t generation = 0;
+  bool unkept = false;
+  {
+    TimersOf timers(slot, *core);
+    generation = next_generation(timer);
+    timer.signal = signal;
+    timer.ops = ops;
+    link_to_owner(extras, timer);
+    unkept = timers.start(timer, delay.nanoseconds());
+  }
+  if (unkept) core->commons->pass_on();  // the caller may go on for long
   return TimerRef(timer.index, generation);
 }
 
@@ -283,16 +315,15 @@ bool cancel(TimerRef reference) {
   if (slot.extras == nullptr) return false;
   core::SendTimer* found = core::TimerSlab::process().find(reference.index());
   if (found == nullptr || reference.generation() % 2 == 0) return false;
-  core::Ended ended;
   {
-    const core::TimersOf timers(slot, *core);
+    core::TimersOf timers(slot, *core);
     if (found->generation.load(std::memory_order_relaxed) != reference.generation() ||
         found->owner.load(std::memory_order_relaxed) != core::packed(core::pid_of(slot))) {
       return false;
     }
-    ended = core::end_timer(timers, *core, *found);
+    core::end_timer(timers, *found);
   }
-  core::discard(ended.signal, ended.ops, *core);
+  core::discard(*found, *core);
   return true;
 }
 

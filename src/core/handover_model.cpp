@@ -171,18 +171,9 @@ Setting with(Setting setting, Move how, unsigned others = 0, unsigned queued = 0
   return setting;
 }
 
-// Programs of three threads: with few stale reads, unless deep.
-model::Options larger() {
-  model::Options options = sync::within(2);
-  if (!sync::deep()) options.stale_bound = 1;
-  return options;
-}
-
-model::Options largest() {
-  model::Options options = sync::within(1);
-  if (!sync::deep()) options.stale_bound = 1;
-  return options;
-}
+// Programs of three threads.
+model::Options larger() { return sync::few_stale(2); }
+model::Options largest() { return sync::few_stale(1); }
 
 void expect_ok(const model::Options& options, const Setting& setting) {
   const model::Result r = two_sends<Flaw::kNone>(options, setting);

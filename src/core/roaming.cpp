@@ -29,14 +29,12 @@ void Core::roam(machine::Stack* me) {
     }
     if (slot == nullptr) {
       if (core->activations_left_ == 0) {
+        core->pass_on();  // hooks that are called there may take long
         core->turn_over();
         core->fair_next_ = true;
       }
       slot = core->next_of_both();
-      if (core->picked_ && slot != nullptr) {
-        core->picked_ = false;
-        if (core->commons->has_work()) core->commons->wake_one();
-      }
+      if (slot != nullptr) core->pass_on();
     }
     if (slot != nullptr) [[likely]] {
       core->activations_left_ = core->activations_left_ - 1;
@@ -48,6 +46,11 @@ void Core::roam(machine::Stack* me) {
     if (core->domain.load(std::memory_order_relaxed)->may_leave(*core)) leave_loop(me);
     core->idle();
   }
+}
+
+// M5
+void Core::pass_on() noexcept {
+  if (std::exchange(passes_on_, false)) commons->pass_on();
 }
 
 // By turns, so that neither those of this core starve, nor those of all.
@@ -79,15 +82,23 @@ Slot* Core::take_roamer() {
 // One that has been taken from the commons, with its right.
 void Core::take_on(Slot& slot) {
   BULKHEAD_ASSERT(commons->is_home_of(slot), "home changes only under the right, which came along");
-  slot.home.store(index, std::memory_order_release);  // [pair slot.home]
   roamer_ = &slot;
-  if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
-  look_at_timeout(slot);
+  take_back(slot);
   if (!domain.load(std::memory_order_relaxed)->ending()) [[likely]]
     return;
   // Before anybody runs here who was woken by the end of another, all are marked to be ended.
-  if (!unwound_) end_all_actors();
-  name_and_unwind(slot);
+  if (unwound_) {
+    name_and_unwind(slot);
+  } else {
+    end_all_actors();
+  }
+}
+
+// With its right: from now on the actor is this core's, and all that has come for it is taken in.
+void Core::take_back(Slot& slot) noexcept {
+  slot.home.store(index, std::memory_order_release);  // [pair slot.home]
+  if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
+  look_at_timeout(slot);
 }
 
 // The roaming actor in hand has had its turn.
@@ -95,10 +106,6 @@ void Core::let_go() {
   Slot& slot = *roamer_;
   for (;;) {
     switch (slot.turn) {
-      case Turn::kVacant:
-        roamer_ = nullptr;
-        drop_stragglers(slot);
-        return;
       case Turn::kAway: {
         Signal* signals = slot.inbox.settle();
         roamer_ = nullptr;
@@ -108,7 +115,8 @@ void Core::let_go() {
       case Turn::kReady:
         roamer_ = nullptr;
         commons->become_home_of(slot);
-        commons->push(slot);
+        commons->push_in_passing(*this, slot);
+        passes_on_ = true;
         return;
       default:
         break;
@@ -117,20 +125,21 @@ void Core::let_go() {
       roamer_ = nullptr;
       return;
     }
-    slot.home.store(index, std::memory_order_release);  // [pair slot.home]
-    if (slot.inbox.has_mail()) take_in(slot, slot.inbox.take());
-    look_at_timeout(slot);
+    take_back(slot);
   }
+}
+
+// The roaming actor in hand has ended: its slot, which the core may use again at once, is this
+// core's like any other that is vacant.
+void Core::put_down(Slot& slot) noexcept {
+  roamer_ = nullptr;
+  drop_stragglers(slot);
 }
 
 // M4: of an actor in hand, or visiting.
 void Core::look_at_timeout(Slot& slot) noexcept {
   if (slot.turn != Turn::kIdle || !slot.has(Slot::kTimeoutArmed)) return;
-  if (!commons->has_fired(slot.timeout)) return;
-  slot.clear(Slot::kTimeoutArmed);
-  slot.set(Slot::kTimeoutDue);
-  slot.turn = Turn::kReady;
-  queue_fair(slot);
+  if (commons->has_fired(slot.timeout)) time_is_up(slot);
 }
 
 // With its parent in hand, perhaps; so it does not become what is in hand here.
@@ -165,14 +174,20 @@ bool Core::end_roamer(Slot& slot) {
   return true;
 }
 
+// Who parks comes to the loop next, which passes on that nobody sleeps for its timer.
 void Core::start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept {
-  const Commons::Timers theirs(*commons);
-  theirs.wheel().start(timer, delay);
+  const bool unkept = Commons::Timers(*commons).start(timer, delay);
+  if (!unkept) return;
+  if (roamer_ != nullptr) {
+    passes_on_ = true;
+  } else {
+    commons->pass_on();  // it visits
+  }
 }
 
 void Core::cancel_in_commons(Timer& timer) noexcept {
-  const Commons::Timers theirs(*commons);
-  if (timer.linked()) theirs.wheel().cancel(timer);
+  Commons::Timers theirs(*commons);
+  if (timer.linked()) theirs.cancel(timer);
 }
 
 }  // namespace bulkhead::core

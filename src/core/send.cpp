@@ -45,8 +45,8 @@ Signal* make_signal(Core* core, std::uint8_t size_class, std::size_t bytes) {
 void notify(Slot& slot) noexcept {
   // Whoever holds the right may read home: it changes only under the right.
   Core& home = *core_at(slot.home.load(std::memory_order_acquire));
-  if (home.is_commons) [[unlikely]] {
-    home.commons->push(slot);
+  if (home.stands_for != nullptr) [[unlikely]] {
+    home.stands_for->push(slot);
   } else {
     home.notify_remote(slot);
   }
@@ -356,7 +356,8 @@ void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* 
     return;
   }
   core.counts.sent.raise();
-  if (slot.wanted_by.load(std::memory_order_relaxed) != core.index && !core.solo) {
+  if (slot.wanted_by.load(std::memory_order_relaxed) != core.index && !core.solo &&
+      !core.holds_roamer()) {
     slot.wanted_by.store(core.index, std::memory_order_relaxed);
   }
   push_home(slot, *signal);

@@ -5,11 +5,13 @@
 //  S1  The first line: any thread, as its parts say.
 //  S2  The other lines: the owner only, which is the core that `home` names; or, while an actor is
 //      being made, its maker. They change hands through the arrivals of the new core
-//      [pair arrivals.take], or through `home` itself [pair slot.home].
-//  S3  `home` changes only by a move: the owner claims the inbox's right of notification, makes the
-//      slot ready to be owned by the other core, stores `home`, and puts the slot among the other
-//      core's arrivals. Between the last two steps the other core may already append to the queue:
-//      it owns the slot from the moment that it can see `home`.
+//      [pair arrivals.take], or through `home` itself [pair slot.home]. One exception: of
+//      an actor that roams, `timeout` and what `extras` holds of timers are under a lock
+//      (commons.hpp, M4).
+//  S3  `home` changes only by a move, but for S5 and S6: the owner claims the inbox's right of
+//      notification, makes the slot ready to be owned by the other core, stores `home`, and puts
+//      the slot among the other core's arrivals. Between the last two steps the other core may
+//      already append to the queue: it owns the slot from the moment that it can see `home`.
 //  S4  `generation` grows when an actor ends. A vacant slot has the generation that its next actor
 //      will have; no pid carries it before that actor is made. A pid of another generation is dead.
 //      A slot whose generation is spent is never used again.
@@ -29,14 +31,16 @@
 //   - both into the inbox: the inbox is in order of push, and take/settle keep it (I4);
 //   - both onto the queue: a plain FIFO;
 //   - m1 into the inbox, m2 onto the queue: R's home became S's core in between. S's push of m1
-//     happened before S's own move or R's (each goes through arrivals), so the check before m2's
-//     append sees m1, or it has been taken already and is in the queue;
+//     happened before S's own move or R's (each goes through arrivals, or through the shared queue
+//     and the right that come with an actor that roams), so the check before m2's append sees m1,
+//     or it has been taken already and is in the queue;
 //   - m1 onto the queue, m2 into the inbox: m1 is in the queue that moves along with R, and whoever
 //     takes m2 from the inbox appends it behind.
 // No counter, no forwarding, no queue per pair of cores. Checked by handover_model.cpp and by
 // tests/stress.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "bulkhead/actor_class.hpp"
@@ -188,6 +192,11 @@ struct alignas(64) Slot {
 inline void give_place_back(Slot& slot, Signal& signal) noexcept {
   signal.flags = static_cast<std::uint8_t>(signal.flags & ~Signal::kBounded);
   slot.mail.fetch_sub(1, std::memory_order_relaxed);
+}
+
+/// Of a receive timeout.
+[[nodiscard]] inline Slot& slot_of(Timer& timeout) noexcept {
+  return *reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(&timeout) - offsetof(Slot, timeout));
 }
 
 static_assert(sizeof(Slot) == 192, "a slot is three cache lines");

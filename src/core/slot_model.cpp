@@ -23,6 +23,8 @@
 namespace bulkhead::core {
 namespace {
 
+using sync::kSequential;
+
 void expect_ok(const model::Result& r) { EXPECT_TRUE(r.ok()) << r.report(); }
 
 void expect_found(const model::Result& r, std::string_view what) {
@@ -30,8 +32,6 @@ void expect_found(const model::Result& r, std::string_view what) {
 }
 
 // What is wrong without weak memory is looked for without.
-constexpr model::Options kSequential{.preemption_bound = 2};
-
 // --- slots that are used again ---
 
 enum class Taker { kSameCore, kOtherCore };

@@ -212,16 +212,12 @@ void expect_found(const model::Result& r, std::string_view what) {
 }
 
 // What is wrong without weak memory is looked for without.
-constexpr model::Options kSequential{.preemption_bound = 2};
-
 TEST(ArrivalsModel, a_core_that_sleeps_gets_all_that_is_pushed_once_and_in_order) {
   for (const FirstSleep first : {FirstSleep::kUntilWoken, FirstSleep::kForSomeTime}) {
     expect_ok(pushers_and_a_sleeper<Right>(full(), first, Pushers::kOneByOne));
   }
   expect_ok(pushers_and_a_sleeper<Right>(deep() ? full() : within(2), FirstSleep::kUntilWoken));
-  model::Options options = within(2);
-  if (!deep()) options.stale_bound = 1;
-  expect_ok(pushers_and_a_sleeper<Right>(options, FirstSleep::kForSomeTime));
+  expect_ok(pushers_and_a_sleeper<Right>(few_stale(2), FirstSleep::kForSomeTime));
 }
 
 TEST(ArrivalsModel, a_lost_wake_up_is_found) {

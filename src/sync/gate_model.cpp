@@ -184,7 +184,6 @@ void expect_found(const model::Result& r, std::string_view what) {
 }
 
 // What is wrong without weak memory is looked for without.
-constexpr model::Options kSequential{.preemption_bound = 2};
 constexpr std::string_view kRace = "data race: plain memory";
 
 TEST(GateModel, a_house_is_not_torn_down_around_who_is_inside) {

@@ -9,9 +9,10 @@
 // | state | meaning                                 | transition        | moved by          |
 // |-------|-----------------------------------------|-------------------|-------------------|
 // | Quiet | empty, and nobody has told the owner    | -> Mail  (push)   | any thread        |
-// |       |                                         | -> Told  (claim)  | owner             |
+// |       |                                         | -> Told  (claim)  | owner; see I5     |
 // | Told  | empty, somebody holds the right         | -> Mail  (push)   | any thread        |
-// |       |                                         | -> Quiet (settle) | owner, with right |
+// |       |                                         | -> Quiet (settle, | owner, with right |
+// |       |                                         |  settle_if_empty) |                   |
 // | Mail  | holds signals, somebody holds the right | -> Mail  (push)   | any thread        |
 // |       |                                         | -> Told  (take)   | owner             |
 // |       |                                         | -> Quiet (settle) | owner, with right |
@@ -20,10 +21,12 @@
 //  I1  Who moves the word out of Quiet holds the right of notification, alone, until it is settled.
 //  I2  The right lets its holder use the actor's arrival link: to put the actor among the arrivals
 //      of its core (push), or of the core that it moves to (claim_right).
-//  I3  The owner settles only after it has taken the actor from its arrivals, that is after the
-//      link is free again.
+//  I3  The owner settles only while the link is free: after it has taken the actor from the
+//      arrivals, or from another queue that it was chained in, or has claimed the right itself.
 //  I5  Where the owner of an actor is whoever holds its right (slot.hpp, S6), it keeps the right
-//      for as long as it owns the actor, and gives both up at once, by settle_if_empty.
+//      for as long as it owns the actor, and gives both up at once, by settle_if_empty. An actor
+//      that waits has no owner then, and any core may claim its right; but whether it does wait
+//      there, it knows only afterwards.
 //  I4  take and settle hand over signals in the order in which they were pushed; so do two takes in
 //      a row. Signals of one sender are pushed in the order sent; that is the whole order argument.
 // Checked by inbox_model.cpp: order, nothing lost or doubled, one notification per right.
@@ -82,7 +85,8 @@ class Inbox {
                                          std::memory_order_relaxed);
   }
 
-  /// Owner: claims the right, in order to move the actor. False when somebody else holds it.
+  /// Claims the right: the owner, in order to move the actor; or any thread, where it becomes the
+  /// owner by that (I5). False when somebody else holds it.
   [[nodiscard]] bool claim_right() noexcept {
     std::uintptr_t quiet = kQuiet;
     return head_.compare_exchange_strong(quiet, kTold, std::memory_order_acq_rel,

@@ -121,7 +121,6 @@ void expect_found(const model::Result& r, std::string_view what) {
   EXPECT_TRUE(r.found(what)) << r.report();
 }
 
-constexpr model::Options kSequential{.preemption_bound = 3};
 constexpr std::string_view kRace = "data race: plain memory";
 constexpr std::string_view kStuck = "lost wake-up";
 

@@ -37,6 +37,16 @@ inline constexpr auto kSeqCst = std::memory_order_seq_cst;
 /// Weak memory, and every interleaving there is.
 [[nodiscard]] inline model::Options full() { return within(model::kUnbounded); }
 
+/// The same, for models that are too large: unless deep, with one stale read or store at most.
+[[nodiscard]] inline model::Options few_stale(unsigned preemptions) {
+  model::Options options = within(preemptions);
+  if (!deep()) options.stale_bound = 1;
+  return options;
+}
+
+/// Memory as if it were not weak, for what is wrong with that already.
+inline constexpr model::Options kSequential{.preemption_bound = 2};
+
 /// A pointer that the explorer watches, for templates that expect a plain one as a link.
 template <class T>
 class WatchedLink {
@@ -63,10 +73,10 @@ class ModelEvent {
       ModelSync::futex_wait(word_, 0);
     } while (!look());
   }
-  /// Owner: also returns when time is up.
-  void wait_for_some_time() {
+  /// Owner: also returns, false then, when time is up.
+  bool wait_for_some_time() {
     ModelSync::futex_wait_for(word_, 0, 1);
-    static_cast<void>(look());
+    return look();
   }
   /// Owner: takes a wake if there is one.
   bool look() { return word_.exchange(0, kAcqRel) != 0; }

@@ -43,42 +43,32 @@ class MutexQueue {
   void push(Node* node, std::size_t /*place*/) noexcept {
     node->*Link = nullptr;
     lock_.lock();
-    Ends& ends = ends_.edit();
-    if (ends.newest != nullptr) {
-      ends.newest->*Link = node;
+    if (!empty()) {
+      newest_.read()->*Link = node;
     } else {
-      ends.oldest = node;
+      oldest_.store(node, std::memory_order_relaxed);
     }
-    ends.newest = node;
-    size_.store(size_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    newest_.write(node);
     lock_.unlock();
   }
 
   [[nodiscard]] Node* pop(std::size_t /*place*/) noexcept {
     if (empty()) return nullptr;
     lock_.lock();
-    Ends& ends = ends_.edit();
-    Node* node = ends.oldest;
-    if (node != nullptr) {
-      ends.oldest = node->*Link;
-      if (ends.oldest == nullptr) ends.newest = nullptr;
-      size_.store(size_.load(std::memory_order_relaxed) - 1, std::memory_order_relaxed);
-    }
+    Node* node = oldest_.load(std::memory_order_relaxed);
+    if (node != nullptr) oldest_.store(node->*Link, std::memory_order_relaxed);
     lock_.unlock();
     return node;
   }
 
-  [[nodiscard]] bool empty() const noexcept { return size_.load(std::memory_order_relaxed) == 0; }
+  [[nodiscard]] bool empty() const noexcept {
+    return oldest_.load(std::memory_order_relaxed) == nullptr;
+  }
 
  private:
-  struct Ends {
-    Node* oldest = nullptr;
-    Node* newest = nullptr;
-  };
-
   Lock<Sync, kSpins> lock_;
-  typename Sync::template plain<Ends> ends_;             // under the lock
-  typename Sync::template atomic<std::size_t> size_{0};  // written under the lock
+  typename Sync::template atomic<Node*> oldest_{nullptr};  // written under the lock
+  typename Sync::template plain<Node*> newest_{nullptr};   // under the lock; if there is an oldest
 };
 
 /// The ring's cells carry numbers that tell whose turn it is: cell i of a ring of n is free for the

@@ -28,7 +28,8 @@ constexpr std::size_t kCapacity = 2;
 template <class Sync>
 class SmallRing : public RingQueue<Sync, Node, &Node::next, 0> {
  public:
-  explicit SmallRing(std::size_t places) : RingQueue<Sync, Node, &Node::next, 0>(places, 2) {}
+  explicit SmallRing(std::size_t places)
+      : RingQueue<Sync, Node, &Node::next, 0>(places, kCapacity) {}
 };
 
 class SmallStripes : public StripedQueue<ModelSync, Node, &Node::next, 0> {
@@ -141,6 +142,75 @@ class Broken {
   List beside_;
 };
 
+// --- a queue under a lock, and stripes, with one thing wrong ---
+
+enum class ListFlaw {
+  kNone,
+  kNewestFirst,     // a node goes in front of the others
+  kWithoutTheLock,  // two push at once, or two pop
+  kKeepsTheLast,    // the last one is never taken out
+  kBehindWhoIsGone  // a node is chained behind one that was taken out
+};
+
+template <ListFlaw flaw>
+class BrokenList {
+ public:
+  explicit BrokenList(std::size_t /*places*/) {}
+
+  void push(Node* node, std::size_t /*place*/) {
+    node->next = nullptr;
+    lock();
+    Node* oldest = oldest_.load(kRelaxed);
+    Node* newest = newest_.read();
+    if (flaw == ListFlaw::kNewestFirst) {
+      node->next = oldest;
+      oldest_.store(node, kRelaxed);
+    } else if (flaw == ListFlaw::kBehindWhoIsGone ? newest != nullptr : oldest != nullptr) {
+      newest->next = node;
+    } else {
+      oldest_.store(node, kRelaxed);
+    }
+    newest_.write(node);
+    unlock();
+  }
+  Node* pop(std::size_t /*place*/) {
+    if (empty()) return nullptr;
+    lock();
+    Node* node = oldest_.load(kRelaxed);
+    if (node != nullptr && flaw != ListFlaw::kKeepsTheLast) oldest_.store(node->next, kRelaxed);
+    if (node != nullptr && flaw == ListFlaw::kKeepsTheLast && node->next != nullptr) {
+      oldest_.store(node->next, kRelaxed);
+    }
+    unlock();
+    return node;
+  }
+  [[nodiscard]] bool empty() const { return oldest_.load(kRelaxed) == nullptr; }
+
+ private:
+  void lock() {
+    if (flaw != ListFlaw::kWithoutTheLock) lock_.lock();
+  }
+  void unlock() {
+    if (flaw != ListFlaw::kWithoutTheLock) lock_.unlock();
+  }
+
+  Lock<ModelSync, 0> lock_;
+  ModelSync::atomic<Node*> oldest_{nullptr};
+  ModelSync::plain<Node*> newest_{nullptr};
+};
+
+/// Each pops from its own stripe alone.
+class SelfishStripes {
+ public:
+  explicit SelfishStripes(std::size_t /*places*/) {}
+  void push(Node* node, std::size_t place) { stripes_[place].push(node, place); }
+  Node* pop(std::size_t place) { return stripes_[place].pop(place); }
+  [[nodiscard]] bool empty() const { return stripes_[0].empty() && stripes_[1].empty(); }
+
+ private:
+  Ring stripes_[2] = {Ring(1), Ring(1)};
+};
+
 // --- the theorem ---
 
 struct Setting {
@@ -220,15 +290,6 @@ constexpr Setting kTwoPush{.pushes = {2, 1}};
 constexpr Setting kTwoPop{.pushes = {2, 0}, .poppers = 2};
 constexpr Setting kAllTwo{.pushes = {1, 1}, .poppers = 2};
 
-constexpr model::Options kSequential{.preemption_bound = 2};
-
-// Few stale reads, unless deep.
-model::Options bounded(unsigned preemptions) {
-  model::Options options = within(preemptions);
-  if (!deep()) options.stale_bound = 1;
-  return options;
-}
-
 template <class Queue>
 void expect_ok(const model::Options& options, Setting setting, bool ordered = false) {
   setting.ordered |= ordered;
@@ -242,18 +303,19 @@ void expect_found(const model::Result& r, std::string_view what) {
 
 TEST(RunQueueModel, nodes_of_the_queue_under_a_lock_come_once_and_whole) {
   for (const Setting& setting : {kOverflow, kTwoPush}) {
-    expect_ok<List>(bounded(2), setting, true);
+    expect_ok<List>(few_stale(2), setting, true);
   }
-  expect_ok<List>(bounded(2), kTwoPop);
-  expect_ok<List>(bounded(1), kAllTwo);
+  expect_ok<List>(few_stale(2), kTwoPop);
+  expect_ok<List>(few_stale(1), kAllTwo);
 }
 TEST(RunQueueModel, nodes_of_a_ring_that_overflows_come_once_and_whole) {
   expect_ok<Ring>(within(2), kFits);
-  expect_ok<Ring>(bounded(2), kOverflow);
-  for (const Setting& setting : {kTwoPush, kTwoPop, kAllTwo}) expect_ok<Ring>(bounded(1), setting);
+  expect_ok<Ring>(few_stale(2), kOverflow);
+  for (const Setting& setting : {kTwoPush, kTwoPop, kAllTwo})
+    expect_ok<Ring>(few_stale(1), setting);
 }
 TEST(RunQueueModel, nodes_of_stripes_come_once_and_whole) {
-  for (const Setting& setting : {kTwoPop, kAllTwo}) expect_ok<SmallStripes>(bounded(1), setting);
+  for (const Setting& setting : {kTwoPop, kAllTwo}) expect_ok<SmallStripes>(few_stale(1), setting);
 }
 
 TEST(RunQueueModel, an_order_that_is_too_weak_is_found) {
@@ -271,6 +333,21 @@ TEST(RunQueueModel, nodes_that_are_lost_doubled_or_torn_are_found) {
   expect_found(pushed_and_popped<Broken<Flaw::kDropsTheRest>>(kSequential, kOverflow), "livelock");
   expect_found(pushed_and_popped<Broken<Flaw::kForgetsTheList>>(kSequential, kOverflow),
                "livelock");
+}
+
+TEST(RunQueueModel, a_list_that_loses_doubles_or_disorders_is_found) {
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kNewestFirst>>(kSequential, kFits),
+               "come in order");
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kWithoutTheLock>>(kSequential, kTwoPush),
+               "data race");
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kKeepsTheLast>>(kSequential, kTwoPush),
+               "popped once");
+  expect_found(pushed_and_popped<BrokenList<ListFlaw::kBehindWhoIsGone>>(kSequential, kTwoPush),
+               "livelock");
+}
+
+TEST(RunQueueModel, a_stripe_that_nobody_else_takes_from_is_found) {
+  expect_found(pushed_and_popped<SelfishStripes>(kSequential, kTwoPush), "livelock");
 }
 
 }  // namespace

@@ -160,31 +160,27 @@ model::Result work_for_two(const model::Options& options, Brought brought = Brou
   });
 }
 
-model::Options bounded() {
-  model::Options options = within(2);
-  if (!deep()) options.stale_bound = 1;
-  return options;
-}
-
 void expect_ok(const model::Result& r) { EXPECT_TRUE(r.ok()) << r.report(); }
 
 void expect_found(const model::Result& r) { EXPECT_TRUE(r.found("lost wake-up")) << r.report(); }
 
 TEST(SleepersModel, nothing_waits_while_somebody_sleeps) {
-  expect_ok(work_for_two<List, Flaw::kNone>(bounded()));
-  expect_ok(work_for_two<Ring, Flaw::kNone>(bounded()));
-  expect_ok(work_for_two<List, Flaw::kNone>(bounded(), Brought::kNodeAndOwn));
+  expect_ok(work_for_two<List, Flaw::kNone>(few_stale(2)));
+  expect_ok(work_for_two<Ring, Flaw::kNone>(few_stale(2)));
+  expect_ok(work_for_two<List, Flaw::kNone>(few_stale(2), Brought::kNodeAndOwn));
 }
 
 TEST(SleepersModel, a_lost_wake_up_is_found) {
-  expect_found(work_for_two<List, Flaw::kLooksFirst>(bounded()));
-  expect_found(work_for_two<List, Flaw::kWeakFence>(bounded()));
-  expect_found(work_for_two<List, Flaw::kWakesNobody>(bounded()));
+  expect_found(work_for_two<List, Flaw::kLooksFirst>(few_stale(2)));
+  expect_found(work_for_two<List, Flaw::kWeakFence>(few_stale(2)));
+  expect_found(work_for_two<List, Flaw::kWakesNobody>(few_stale(2)));
+  expect_found(work_for_two<Ring, Flaw::kLooksFirst>(few_stale(2)));
+  expect_found(work_for_two<Ring, Flaw::kWeakFence>(few_stale(2)));
 }
 
 TEST(SleepersModel, work_that_waits_for_a_stuck_core_is_found) {
-  expect_found(work_for_two<List, Flaw::kPicksTheSame>(bounded()));
-  expect_found(work_for_two<List, Flaw::kKeepsForItself>(bounded(), Brought::kNodeAndOwn));
+  expect_found(work_for_two<List, Flaw::kPicksTheSame>(few_stale(2)));
+  expect_found(work_for_two<List, Flaw::kKeepsForItself>(few_stale(2), Brought::kNodeAndOwn));
 }
 
 }  // namespace

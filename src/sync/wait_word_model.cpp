@@ -246,8 +246,6 @@ void expect_found(const model::Result& r, std::string_view what) {
 }
 
 // What is wrong without weak memory is looked for without.
-constexpr model::Options kSequential{.preemption_bound = 2};
-
 TEST(WaitWordModel, a_wait_is_claimed_by_one_who_decides_its_outcome) {
   expect_ok(one_claim_per_wait<Right>(full()));
 }

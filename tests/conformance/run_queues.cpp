@@ -12,6 +12,7 @@
 
 #include "support/live.hpp"
 #include "support/log.hpp"
+#include "support/on_cores.hpp"
 #include "support/wait.hpp"
 
 namespace {
@@ -112,6 +113,44 @@ TEST_P(SharedRunQueues, let_who_is_woken_go_on_on_any_core) {
     wait_for_idle(runtime);
     ASSERT_TRUE(in_time);
   }
+}
+
+// What the other files test with BULKHEAD_TEST_RUN_QUEUE does roam: an actor whose core is kept by
+// another goes on on one that is free. With partitioned queues, and no sharing, it never does.
+class Roaming : public support::Running {
+ protected:
+  Roaming() : Running(in_one_place()) {}
+
+ private:
+  static Config in_one_place() {
+    Config config = Roaming::config();
+    config.hand_over_after = bulkhead::kForever;
+    config.share_work = false;
+    return config;
+  }
+};
+ON_ONE_AND_SEVERAL_CORES(Roaming);
+
+TEST_P(Roaming, an_actor_goes_on_on_another_core_if_its_own_is_kept) {
+  const bool elsewhere = roams() && cores() > 1;
+  support::Event kept;
+  support::Event moved;
+  std::atomic<bool> in_time{false};
+  std::size_t before = 0;
+  std::size_t after = 0;
+  runtime.spawn_with(on_core(0), [&] {
+    before = this_actor::core();
+    bulkhead::spawn_with(pinned_to(before), [&] {
+      kept.set();
+      if (elsewhere) in_time = moved.wait();
+    });
+    while (!kept.happened()) this_actor::yield();
+    after = this_actor::core();
+    moved.set();
+  });
+  wait_for_idle();
+  EXPECT_EQ(after != before, elsewhere);
+  EXPECT_EQ(in_time, elsewhere);
 }
 
 TEST_P(RunQueues, who_was_given_a_core_or_a_thread_stays_there) {

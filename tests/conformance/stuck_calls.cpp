@@ -294,7 +294,7 @@ TEST_P(StuckCalls, who_is_in_no_preempt_keeps_its_core) {
   std::atomic<bool> other_ran{false};
   std::atomic<bool> early{false};
   Event inside;
-  runtime.spawn_with(on_core(0), [&] {
+  runtime.spawn_with(pinned_to(0), [&] {
     const bulkhead::NoPreempt here;
     inside.set();
     go.wait();

@@ -22,6 +22,8 @@ class OnCores : public testing::TestWithParam<std::size_t> {
     config.run_queue = run_queue();
     return config;
   }
+  /// May any core run an actor that was given none?
+  [[nodiscard]] static bool roams() { return run_queue() != bulkhead::RunQueue::kPartitioned; }
   /// A core that exists: numbers go round.
   [[nodiscard]] static bulkhead::SpawnOptions begun_on(std::size_t number) {
     bulkhead::SpawnOptions options;
@@ -31,8 +33,7 @@ class OnCores : public testing::TestWithParam<std::size_t> {
   /// The same, for where it matters less: with a shared run queue actors are given none, or they
   /// would keep out of it.
   [[nodiscard]] static bulkhead::SpawnOptions on_core(std::size_t number) {
-    return run_queue() == bulkhead::RunQueue::kPartitioned ? begun_on(number)
-                                                           : bulkhead::SpawnOptions();
+    return roams() ? bulkhead::SpawnOptions() : begun_on(number);
   }
   [[nodiscard]] static bulkhead::SpawnOptions pinned_to(std::size_t number) {
     bulkhead::SpawnOptions options = begun_on(number);

@@ -55,7 +55,8 @@ TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) 
 }
 
 /// In the actor that started it: ends a timer. Its message is destroyed, and not delivered any
-/// more. False when it has fired, was cancelled, or is another actor's.
+/// more. False when it has fired, was cancelled, or is another actor's. (The message of one that
+/// has fired is in its receiver's mailbox; with a run queue that cores share, maybe on its way.)
 bool cancel(TimerRef timer);
 
 }  // namespace bulkhead

@@ -26,7 +26,7 @@ struct Timer {
   // While `fresh`: how long from now; later: when. A timer that was just started is not in the
   // wheel yet: it is filed at the core's next look at the clock, which is later than its start, so
   // that it never fires early, and costs no look at the clock of its own. Most are cancelled before
-  // that.
+  // that. (Those of actors that roam are filed when they are started: commons.hpp.)
   machine::Nanoseconds due = 0;
   std::uint8_t level = 0;
   std::uint8_t index = 0;

@@ -1,5 +1,5 @@
-// A core's timers: a hierarchical wheel. Starting and cancelling take constant time, and no look at
-// the clock. Owner only.
+// A core's timers, or those of all actors that roam: a hierarchical wheel. Starting and cancelling
+// take constant time, and no look at the clock. Owner only, or under its lock.
 //
 // A tick is 2^16 ns. A timer due at time d sits at tick (d >> 16) + 1, so that it never fires
 // early, and late by at most 66 us and the length of a turn of the core. Level l has 256 buckets of
@@ -35,7 +35,7 @@ class TimerWheel {
     ++count_;
   }
 
-  /// Starts a timer that is due at a time: for one that came from another core. Not linked.
+  /// Starts a timer that is due at a time, such as one that came from another core. Not linked.
   void start_at(Timer& timer, machine::Nanoseconds due) noexcept;
 
   /// Ends a timer before it fires. It is linked here.

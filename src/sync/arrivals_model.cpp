@@ -33,25 +33,15 @@ using Right = Arrivals<ModelSync, Node, &Node::next_arrival>;
 enum class Step { kPush, kTake };
 
 template <Step step>
-struct Relaxed : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using Base = ModelSync::atomic<T>;
-    using Base::Base;
-
-    bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
-                               std::memory_order failure) {
-      return Base::compare_exchange_weak(expected, desired,
-                                         step == Step::kPush ? kRelaxed : success, failure);
-    }
-    T exchange(T value, std::memory_order order) {
-      return Base::exchange(value, step == Step::kTake ? kRelaxed : order);
-    }
-  };
+struct Relaxes {
+  static constexpr std::memory_order order(const Written& as) {
+    const auto what = step == Step::kPush ? Written::kWeakSwap : Written::kExchange;
+    return as.op == what ? kRelaxed : as.order;
+  }
 };
 
 template <Step step>
-using WeakArrivals = Arrivals<Relaxed<step>, Node, &Node::next_arrival>;
+using WeakArrivals = Arrivals<Weakened<Relaxes<step>>, Node, &Node::next_arrival>;
 
 // --- arrivals with one thing wrong ---
 

@@ -24,32 +24,25 @@ using Right = Gate<ModelSync>;
 enum class Step { kEnter, kLeave, kClose, kOpen };
 
 template <Step step>
-struct Relaxed : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using Base = ModelSync::atomic<T>;
-    using Base::Base;
-
-    static constexpr std::memory_order of(Step which, std::memory_order written) {
-      return which == step ? kRelaxed : written;
+struct Relaxes {
+  static constexpr Step step_of(Written::Op op) {
+    switch (op) {
+      case Written::kAdd:
+        return Step::kEnter;
+      case Written::kSub:
+        return Step::kLeave;
+      case Written::kAnd:
+        return Step::kOpen;
+      default:
+        return Step::kClose;
     }
-    [[nodiscard]] T load(std::memory_order order) const {
-      return Base::load(of(Step::kClose, order));
-    }
-    T fetch_add(T by, std::memory_order order) {
-      return Base::fetch_add(by, of(Step::kEnter, order));
-    }
-    T fetch_sub(T by, std::memory_order order) {
-      return Base::fetch_sub(by, of(Step::kLeave, order));
-    }
-    T fetch_or(T bits, std::memory_order order) {
-      return Base::fetch_or(bits, of(Step::kClose, order));
-    }
-    T fetch_and(T bits, std::memory_order order) {
-      return Base::fetch_and(bits, of(Step::kOpen, order));
-    }
-  };
+  }
+  static constexpr std::memory_order order(const Written& as) {
+    return step_of(as.op) == step ? kRelaxed : as.order;
+  }
 };
+template <Step step>
+using Relaxed = Weakened<Relaxes<step>>;
 
 // --- a gate with one thing wrong ---
 

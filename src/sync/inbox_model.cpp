@@ -33,33 +33,27 @@ using Right = Inbox<ModelSync, Note>;
 
 enum class Step { kPush, kTake, kSettle, kClaim, kSettleIfEmpty };
 
-template <Step step, std::memory_order order>
-struct Weaker : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using Base = ModelSync::atomic<T>;
-    using Base::Base;
-
-    static constexpr std::memory_order of(Step which, std::memory_order written) {
-      return which == step ? order : written;
+template <Step step, std::memory_order instead>
+struct Weakens {
+  static constexpr bool applies(const Written& as) {
+    switch (as.op) {
+      case Written::kWeakSwap:
+        return step == Step::kPush;
+      case Written::kSwap:
+        return step == (as.value == 0 ? Step::kSettleIfEmpty : Step::kClaim);
+      case Written::kExchange:
+        return step == (as.value == 0 ? Step::kSettle : Step::kTake);
+      default:
+        return false;
     }
-    bool compare_exchange_weak(T& expected, T desired, std::memory_order success,
-                               std::memory_order failure) {
-      return Base::compare_exchange_weak(expected, desired, of(Step::kPush, success), failure);
-    }
-    bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
-                                 std::memory_order failure) {
-      const Step which = desired == 0 ? Step::kSettleIfEmpty : Step::kClaim;
-      return Base::compare_exchange_strong(expected, desired, of(which, success), failure);
-    }
-    T exchange(T value, std::memory_order written) {
-      return Base::exchange(value, of(value == 0 ? Step::kSettle : Step::kTake, written));
-    }
-  };
+  }
+  static constexpr std::memory_order order(const Written& as) {
+    return applies(as) ? instead : as.order;
+  }
 };
 
 template <Step step, std::memory_order order>
-using WeakInbox = Inbox<Weaker<step, order>, Note>;
+using WeakInbox = Inbox<Weakened<Weakens<step, order>>, Note>;
 
 // --- an inbox with one thing wrong ---
 

@@ -21,23 +21,16 @@ using Right = Lock<ModelSync, 0>;
 enum class Step { kTake, kWait, kUnlock };
 
 template <Step step>
-struct Relaxed : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using Base = ModelSync::atomic<T>;
-    using Base::Base;
-
-    static constexpr std::memory_order of(Step which, std::memory_order written) {
-      return which == step ? kRelaxed : written;
-    }
-    bool compare_exchange_strong(T& seen, T value, std::memory_order yes, std::memory_order no) {
-      return Base::compare_exchange_strong(seen, value, of(Step::kTake, yes), no);
-    }
-    T exchange(T value, std::memory_order order) {
-      return Base::exchange(value, of(order == kRelease ? Step::kUnlock : Step::kWait, order));
-    }
-  };
+struct Relaxes {
+  static constexpr std::memory_order order(const Written& as) {
+    const Step which = as.op == Written::kSwap ? Step::kTake
+                       : as.order == kRelease  ? Step::kUnlock
+                                               : Step::kWait;
+    return which == step ? kRelaxed : as.order;
+  }
 };
+template <Step step>
+using Relaxed = Weakened<Relaxes<step>>;
 
 // --- a lock with one thing wrong ---
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -46,6 +47,49 @@ inline constexpr auto kSeqCst = std::memory_order_seq_cst;
 
 /// Memory as if it were not weak, for what is wrong with that already.
 inline constexpr model::Options kSequential{.preemption_bound = 2};
+
+/// An operation on an atomic variable, as it is written.
+struct Written {
+  enum Op : std::uint8_t { kLoad, kStore, kExchange, kAdd, kSub, kOr, kAnd, kSwap, kWeakSwap };
+  Op op;  // of a swap: if it succeeds
+  std::memory_order order;
+  std::uint64_t value;  // that is stored, added and so on
+  std::size_t bytes;    // of the variable
+};
+
+/// ModelSync, but for memory orders: Rule::order(Written) says which are used.
+template <class Rule>
+struct Weakened : ModelSync {
+  template <class T>
+  struct atomic : ModelSync::atomic<T> {
+    using Base = ModelSync::atomic<T>;
+    using Base::Base;
+    using Order = std::memory_order;
+
+    static constexpr Order of(Written::Op op, Order order, T value = T()) {
+      return Rule::order(Written{op, order, model::to_bits(value), sizeof(T)});
+    }
+    [[nodiscard]] T load(Order order = kSeqCst) const {
+      return Base::load(of(Written::kLoad, order));
+    }
+    void store(T value, Order order) { Base::store(value, of(Written::kStore, order, value)); }
+    T exchange(T value, Order order) {
+      return Base::exchange(value, of(Written::kExchange, order, value));
+    }
+    T fetch_add(T by, Order order) { return Base::fetch_add(by, of(Written::kAdd, order, by)); }
+    T fetch_sub(T by, Order order) { return Base::fetch_sub(by, of(Written::kSub, order, by)); }
+    T fetch_or(T bits, Order order) { return Base::fetch_or(bits, of(Written::kOr, order, bits)); }
+    T fetch_and(T bits, Order order) {
+      return Base::fetch_and(bits, of(Written::kAnd, order, bits));
+    }
+    bool compare_exchange_strong(T& seen, T value, Order yes, Order no) {
+      return Base::compare_exchange_strong(seen, value, of(Written::kSwap, yes, value), no);
+    }
+    bool compare_exchange_weak(T& seen, T value, Order yes, Order no) {
+      return Base::compare_exchange_weak(seen, value, of(Written::kWeakSwap, yes, value), no);
+    }
+  };
+};
 
 /// A pointer that the explorer watches, for templates that expect a plain one as a link.
 template <class T>

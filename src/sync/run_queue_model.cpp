@@ -46,20 +46,13 @@ using Ring = SmallRing<ModelSync>;
 enum class Step { kLoad, kStore };
 
 template <Step step>
-struct Relaxed : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using Base = ModelSync::atomic<T>;
-    using Base::Base;
-
-    T load(std::memory_order order) const {
-      return Base::load(step == Step::kLoad ? kRelaxed : order);
-    }
-    void store(T value, std::memory_order order) {
-      Base::store(value, step == Step::kStore ? kRelaxed : order);
-    }
-  };
+struct Relaxes {
+  static constexpr std::memory_order order(const Written& as) {
+    return as.op == (step == Step::kLoad ? Written::kLoad : Written::kStore) ? kRelaxed : as.order;
+  }
 };
+template <Step step>
+using Relaxed = Weakened<Relaxes<step>>;
 
 // --- a ring with one thing wrong ---
 

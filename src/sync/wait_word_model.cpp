@@ -25,26 +25,15 @@ using Right = WaitWord<ModelSync>;
 
 enum class Step { kBegin, kClaim };
 
-template <Step step, std::memory_order order>
-struct Weaker : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using Base = ModelSync::atomic<T>;
-    using Base::Base;
-
-    void store(T value, std::memory_order written) {
-      Base::store(value, step == Step::kBegin ? order : written);
-    }
-    bool compare_exchange_strong(T& expected, T desired, std::memory_order success,
-                                 std::memory_order failure) {
-      return Base::compare_exchange_strong(expected, desired,
-                                           step == Step::kClaim ? order : success, failure);
-    }
-  };
+template <Step step, std::memory_order instead>
+struct Weakens {
+  static constexpr std::memory_order order(const Written& as) {
+    return as.op == (step == Step::kBegin ? Written::kStore : Written::kSwap) ? instead : as.order;
+  }
 };
 
 template <Step step, std::memory_order order>
-using WeakWord = WaitWord<Weaker<step, order>>;
+using WeakWord = WaitWord<Weakened<Weakens<step, order>>>;
 
 // --- a wait word with one thing wrong ---
 

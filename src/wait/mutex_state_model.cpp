@@ -23,23 +23,21 @@ using AnyMutex = MutexState<Sync, ModelActors<flaw>, 0>;
 
 enum class Step { kTake, kRelease, kHandOver };
 
+// The word is wider than that of the lock within.
 template <Step step>
-struct Relaxed : ModelSync {
-  template <class T>
-  struct atomic : ModelSync::atomic<T> {
-    using Base = ModelSync::atomic<T>;
-    using Base::Base;
-
-    static constexpr std::memory_order of(Step which, std::memory_order written) {
-      return which == step && sizeof(T) == sizeof(std::uint64_t) ? kRelaxed : written;
-    }
-    bool compare_exchange_strong(T& seen, T value, std::memory_order yes, std::memory_order no) {
-      return Base::compare_exchange_strong(
-          seen, value, of(yes == kRelease ? Step::kRelease : Step::kTake, yes), no);
-    }
-    void store(T value, std::memory_order order) { Base::store(value, of(Step::kHandOver, order)); }
-  };
+struct Relaxes {
+  static constexpr bool applies(const sync::Written& as) {
+    if (as.bytes != sizeof(std::uint64_t)) return false;
+    if (as.op == sync::Written::kStore) return step == Step::kHandOver;
+    if (as.op != sync::Written::kSwap) return false;
+    return step == (as.order == kRelease ? Step::kRelease : Step::kTake);
+  }
+  static constexpr std::memory_order order(const sync::Written& as) {
+    return applies(as) ? kRelaxed : as.order;
+  }
 };
+template <Step step>
+using Relaxed = sync::Weakened<Relaxes<step>>;
 
 // --- one thing wrong in the mutex ---
 

@@ -250,9 +250,10 @@ void Core::take_arrivals() {
 }
 
 // For a vacant slot: once the right is given up, another core may take the slot.
-void Core::drop_stragglers(Slot& slot) noexcept {
+void Core::drop_stragglers(Slot& slot) noexcept { drop_all(slot, slot.inbox.settle()); }
+
+void Core::drop_all(const Slot& slot, Signal* signals) noexcept {
   const std::uint32_t slot_index = Slab::index_of(slot);
-  Signal* signals = slot.inbox.settle();
   while (signals != nullptr) {
     Signal* next = signals->next;
     drop(signals, Pid(slot_index, signals->generation), DropCause::kGone);
@@ -273,18 +274,21 @@ void Core::adopt(Slot& slot) {
   end_newcomer(slot);
 }
 
+// What is dropped is so last: its destructor may send to the same actor, and so take in what has
+// come since.
 void Core::take_in(Slot& slot, Signal* signals) noexcept {
   const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+  Signal* stragglers = nullptr;
+  Signal** end = &stragglers;
   while (signals != nullptr) {
     Signal* next = signals->next;
     if (signals == &slot.resume) {
       resume_later(slot);
     } else if (signals->generation != generation || slot.turn == Turn::kVacant) {
-      if (welcome(slot, signals)) {
-        signals = next;
-        continue;
+      if (!welcome(slot, signals)) {
+        *end = signals;
+        end = &signals->next;
       }
-      drop(signals, Pid(Slab::index_of(slot), signals->generation), DropCause::kGone);
     } else if ((signals->flags & Signal::kUrgent) != 0) [[unlikely]] {
       release(signals);
       counts.handled.raise();
@@ -295,6 +299,8 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
     signals = next;
   }
   if (slot.turn == Turn::kIdle && slot.oldest != nullptr) make_ready(slot);
+  *end = nullptr;
+  drop_all(slot, stragglers);
 }
 
 [[gnu::noinline]] void Core::make_ready_slowly(Slot& slot) {

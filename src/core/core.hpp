@@ -266,6 +266,7 @@ class alignas(64) Core {
   void note_cost(machine::Nanoseconds elapsed) noexcept;
   void take_arrivals();
   void drop_stragglers(Slot& slot) noexcept;
+  void drop_all(const Slot& slot, Signal* signals) noexcept;
   bool welcome(Slot& slot, const Signal* signal);
   void adopt(Slot& slot);
   void give_surplus_slots() noexcept;

@@ -1,8 +1,9 @@
 // The smallest cores and slots that models can run: the functions of core.cpp, intake.cpp,
 // send.cpp, balance.cpp and domain_slots.cpp that touch what several threads touch, over the
 // production templates, in the order in which those call them. Each says which function it
-// mirrors; what those do besides is left out: memory, timers, stacks, hints.  A flaw is a mistake
-// that the models must find.
+// mirrors; what those do besides is left out: memory, timers, stacks, hints.
+//
+// A flaw is a mistake that the models must find.
 #pragma once
 
 #include <cstddef>

@@ -24,7 +24,8 @@ struct SpawnError : std::runtime_error {
 struct SpawnOptions {
   /// The core to start on. Default: the spawner's; for threads outside, core 0.
   std::optional<std::size_t> core = {};
-  /// Stays on its core, and so on its thread.
+  /// Stays on its core. (The core may go on in another thread: Config::hand_over_after. Who needs a
+  /// certain thread wants own_thread.)
   bool pinned = false;
   /// A thread of the operating system of its own, which no other actor shares.
   bool own_thread = false;

@@ -270,7 +270,7 @@ Crew::Look Crew::hand_over(Core& core, Anyway anyway) noexcept {
   if (taken != sync::Taken::kTaken) return Look::kAwake;
   const Slot* slot = core.running;
   BULKHEAD_CHECK(slot != nullptr, "outside the runtime only an actor's handler runs");
-  const bool may = !slot->has(Slot::kPinned | Slot::kSolo);
+  const bool may = !slot->has(Slot::kSolo);
   Worker* fresh = nullptr;
   if (may && (anyway == Anyway::kYes || core.is_waited_for())) {
     try {

@@ -21,8 +21,8 @@
 //  H3  An actor that is away comes home at the first call into the runtime, or when its handler
 //      returns or throws: it leaves its stack, and its thread, which no longer runs on that stack,
 //      then pushes the homecoming signal into its inbox, once. The core resumes it like any other.
-//  H4  What cannot be left behind: pinned actors, those with a thread of their own, and code of the
-//      runtime, such as hooks and destructors of messages that are dropped.
+//  H4  What cannot be left behind: actors with a thread of their own, and code of the runtime, such
+//      as hooks and destructors of messages that are dropped.
 // Checked by sync/seat_model.cpp and away_model.cpp.
 #pragma once
 

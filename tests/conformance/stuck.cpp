@@ -151,24 +151,43 @@ TEST_P(Stuck, many_are_stuck_at_once_and_their_threads_are_used_again) {
   EXPECT_GE(runtime.stats().handed_over, 2u * kMany);
 }
 
-// D3: pinned actors and those with a thread of their own keep their thread.
-TEST_P(Stuck, those_who_were_promised_their_thread_are_not_left) {
-  std::atomic<int> ended{0};
-  const auto stay = [&] {
+struct Burner {
+  std::atomic<int>* kept;
+  void receive(int) {
     const pid_t mine = gettid();
     support::burn(60ms);
     this_actor::yield();
-    EXPECT_EQ(gettid(), mine);
-    ++ended;
-  };
+    if (gettid() == mine) ++*kept;
+  }
+};
+
+// D3: those with a thread of their own keep it, though messages wait.
+TEST_P(Stuck, who_was_promised_a_thread_is_not_left) {
+  std::atomic<int> kept{0};
   SpawnOptions own;
   own.own_thread = true;
-  runtime.spawn_with(pinned_to(0), stay);
-  runtime.spawn_with(own, stay);
-  runtime.spawn_with(on_core(0), [] {});
+  const auto burner = runtime.spawn_with<Burner>(own, Burner{&kept});
+  burner.send(1);
+  burner.send(2);
   wait_for_idle();
-  EXPECT_EQ(ended, 2);
+  EXPECT_EQ(kept, 2);
   EXPECT_EQ(runtime.stats().handed_over, 0u);
+}
+
+// D3: a pinned actor is promised its core, and comes home to that.
+TEST_P(Stuck, a_pinned_actor_is_left_and_comes_home_to_its_core) {
+  std::atomic<bool> other_ran = false;
+  std::atomic<bool> came_home = false;
+  runtime.spawn_with(pinned_to(0), [&] {
+    const std::size_t mine = this_actor::core();
+    while (!other_ran) support::burn(1ms);
+    this_actor::yield();
+    came_home = this_actor::core() == mine;
+  });
+  runtime.spawn_with(pinned_to(0), [&] { other_ran = true; });
+  wait_for_idle();
+  EXPECT_TRUE(came_home);
+  EXPECT_GE(runtime.stats().handed_over, 1u);
 }
 
 // D3: whoever is left for whom nobody waits costs nothing after a while, and an idle runtime

@@ -147,6 +147,8 @@ void Core::leave_loop(machine::Stack* me) {
 }
 
 void Core::turn_over() {
+  if (passes_on_) [[unlikely]]
+    pass_on();  // hooks that are called below may take long
   if (batch_ > kLeastBatch && !batch_used_up_) batch_ /= 2;
   batch_used_up_ = false;
   const machine::Nanoseconds before = now_;

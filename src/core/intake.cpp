@@ -38,6 +38,8 @@ void Core::drop_stragglers(Slot& slot) noexcept { drop_all(slot, slot.inbox.sett
 
 void Core::drop_all(const Slot& slot, Signal* signals) noexcept {
   const std::uint32_t slot_index = Slab::index_of(slot);
+  if (passes_on_ && signals != nullptr) [[unlikely]]
+    pass_on();  // hooks may take long
   while (signals != nullptr) {
     Signal* next = signals->next;
     drop(signals, Pid(slot_index, signals->generation), DropCause::kGone);

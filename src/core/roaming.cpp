@@ -29,7 +29,6 @@ void Core::roam(machine::Stack* me) {
     }
     if (slot == nullptr) {
       if (core->activations_left_ == 0) {
-        core->pass_on();  // hooks that are called there may take long
         core->turn_over();
         core->fair_next_ = true;
       }

@@ -62,6 +62,47 @@ TEST_P(SharedQueueFaults, a_timer_does_not_wait_for_the_core_that_it_was_started
   }
 }
 
+// A core that slept for such a timer, and woke for one of its own, told nobody before it called a
+// hook, in which it stayed. The timers of the pinned ones send to nobody.
+TEST_P(SharedQueueFaults, nor_for_one_that_woke_for_a_timer_of_its_own_and_is_in_a_hook) {
+  struct Sink {
+    void receive(int /*message*/) {}
+  };
+  static thread_local int here = -1;  // the core, of which none changes its thread
+  for (int round = 0; round < 6; ++round) {
+    std::atomic<int> keeper{-1};
+    Event awake;
+    std::atomic<bool> in_time{true};
+    Config three = config(3);
+    three.on_dead_letter = [&](const bulkhead::DeadLetter&) {
+      int mine = here;
+      if (mine >= 0 && keeper.compare_exchange_strong(mine, -2)) in_time = awake.wait();
+    };
+    Runtime runtime(three);
+    runtime.start();
+    const auto sink = runtime.spawn<Sink>();
+    bulkhead::stop(sink);
+    ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    for (std::size_t core = 0; core < 3; ++core) {
+      const auto delay = 20ms + (round % 2 == 0 ? core : 2 - core) * 10ms;
+      runtime.spawn_with(pinned_to(core), [sink, core, delay] {
+        here = static_cast<int>(core);
+        bulkhead::send_after(delay, sink, 1);  // the last one, when the others sleep
+        this_actor::sleep_for(1h);
+      });
+    }
+    be_quiet();
+    runtime.spawn([&] {
+      keeper = static_cast<int>(this_actor::core());
+      this_actor::sleep_for(60ms);
+      awake.set();
+    });
+    ASSERT_TRUE(awake.wait());
+    ASSERT_TRUE(in_time);
+    runtime.shutdown(0ms);
+  }
+}
+
 TEST_P(SharedQueueFaults, nor_does_that_of_a_message_of_which_the_sender_keeps_its_core) {
   struct Sink {
     Event* told;

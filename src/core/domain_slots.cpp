@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
+#include <utility>
 
 #include "base/check.hpp"
 #include "core/domain.hpp"
@@ -124,15 +125,15 @@ Slot* Core::take_slot() noexcept {
     Slot* chain =
         granted > 0 ? domain.load(std::memory_order_relaxed)->take_slots(granted) : nullptr;
     std::size_t taken = 0;
-    while (chain != nullptr) {
-      Slot* next = chain->next_free;
-      chain->home.store(index, std::memory_order_release);  // [pair slot.home]
-      take_in(*chain, chain->inbox.settle());
-      chain->next_free = free_slots_;
-      free_slots_ = chain;
+    Slot* last = nullptr;
+    // Nobody else here has them yet: a straggler that is dropped may call a hook, which may spawn.
+    for (Slot* slot = chain; slot != nullptr; slot = slot->next_free) {
+      slot->home.store(index, std::memory_order_release);  // [pair slot.home]
+      drop_stragglers(*slot);
+      last = slot;
       ++taken;
-      chain = next;
     }
+    if (last != nullptr) last->next_free = std::exchange(free_slots_, chain);
     free_slot_count_ += taken;
     domain.load(std::memory_order_relaxed)->return_grant(granted - taken);
     if (free_slots_ == nullptr) return nullptr;

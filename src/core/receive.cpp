@@ -31,6 +31,8 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context
     if (signal == nullptr) return nullptr;
     Signal* found = signal;
     Look decision{};
+    // Not even a condition that waits, or receives, gets between what is looked at and its queue.
+    const InTheMiddle here(current());
     try {
       decision = look(context, found);
     } catch (...) {
@@ -55,6 +57,11 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context
 Found receive(const void* mailbox, LookAt look, void* context, Timeout timeout) {
   const Inside inside;
   const Core* core = Core::current();
+  if (core != nullptr && core->running != nullptr && !core->may_wait()) {
+    throw std::logic_error(
+        "bulkhead: Mailbox::next was called by a condition of Mailbox::next (when), a hook, or the "
+        "destructor of a message that is dropped: there nothing can be received");
+  }
   if (core == nullptr || !core->may_wait() || core->running->state != mailbox) {
     throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
   }

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <stdexcept>
+#include <string_view>
 
 #include "support/live.hpp"
 #include "support/on_cores.hpp"
@@ -54,6 +55,31 @@ TEST_P(MailboxCondition, that_throws_loses_no_message) {
   }
   wait_for_idle();
   EXPECT_EQ(thrown, 2);
+  EXPECT_EQ(sum, 6);
+  EXPECT_EQ(Live::values(), 0);
+}
+
+// What was wrong: a condition that received took out what was being looked at, or was itself taken
+// for what had been received; that was counted never, or used after it was released.
+TEST_P(MailboxCondition, that_receives_is_refused) {
+  std::atomic<int> refused{0};
+  std::atomic<int> sum{0};
+  const auto box = runtime.spawn_with<Box>(on_core(0), [&](Box& mailbox) {
+    const auto receives = [&](const Number&) {
+      try {
+        static_cast<void>(mailbox.next_for(0s, [](Number) {}));
+      } catch (const std::logic_error& error) {
+        if (std::string_view(error.what()).find("condition") != std::string_view::npos) ++refused;
+      }
+      return true;
+    };
+    for (int i = 0; i < 3; ++i) {
+      mailbox.next(bulkhead::when(receives, [&](Number number) { sum += number.value; }));
+    }
+  });
+  for (int value = 1; value <= 3; ++value) box.send(Number{value, {}});
+  wait_for_idle();
+  EXPECT_EQ(refused, 3);
   EXPECT_EQ(sum, 6);
   EXPECT_EQ(Live::values(), 0);
 }

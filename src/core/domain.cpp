@@ -11,6 +11,7 @@
 #include "core/faults.hpp"
 #include "core/slab.hpp"
 #include "machine/cpus.hpp"
+#include "machine/fork.hpp"
 
 namespace bulkhead::core {
 
@@ -32,8 +33,12 @@ struct Registry {
 };
 
 Registry& registry() {
-  static auto* made = new Registry;  // never destroyed: see rule D1
-  return *made;
+  static Registry* registry = [] {
+    auto* made = new Registry;  // never destroyed: see rule D1
+    machine::hold_in_forks(made->lock, machine::Nesting::kOuter);
+    return made;
+  }();
+  return *registry;
 }
 
 Core& take_core() {
@@ -79,6 +84,12 @@ void reset(OutsideCounts& counts) noexcept {
     count->store(0, std::memory_order_relaxed);
   }
   for (auto& count : counts.dropped) count.store(0, std::memory_order_relaxed);
+}
+
+// In the child, where the runtimes that ran do not run.
+void in_fork() {
+  Core::forget_in_fork();
+  registry().running = 0;
 }
 
 void one_more_runs() noexcept {
@@ -188,7 +199,7 @@ void Domain::give(Domain& domain) noexcept {
 void Domain::start() {
   BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
   reported_.store(false);
-  static const bool forks = machine::in_each_fork(&Core::forget_in_fork);
+  static const bool forks = machine::in_each_fork(&in_fork);
   if (!forks) throw std::bad_alloc();
   one_more_runs();
   if (config_.report_faults) report_faults();

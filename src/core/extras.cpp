@@ -11,6 +11,7 @@
 #include "core/domain.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
+#include "machine/fork.hpp"
 #include "machine/pages.hpp"
 
 namespace bulkhead::core {
@@ -24,7 +25,11 @@ class TimerSlab {
   static constexpr std::size_t kCommitStep = machine::kHugePageBytes;
 
   static TimerSlab& process() {
-    static auto* slab = new TimerSlab;
+    static TimerSlab* slab = [] {
+      auto* made = new TimerSlab;
+      machine::hold_in_forks(made->lock_, machine::Nesting::kInner);
+      return made;
+    }();
     return *slab;
   }
 

@@ -115,10 +115,6 @@ bool bind(pthread_t thread, std::span<const int> cpus) noexcept {
 
 int process_id() noexcept { return getpid(); }
 
-bool in_each_fork(void (*function)()) noexcept {
-  return pthread_atfork(nullptr, nullptr, function) == 0;
-}
-
 bool bind_to_cpu(int cpu) noexcept { return bind(pthread_self(), std::span(&cpu, 1)); }
 
 bool unbind(sync::Thread& thread, const std::vector<int>& cpus) noexcept {

@@ -32,8 +32,5 @@ void name_thread(const char* name) noexcept;
 
 /// Another one in a child that was forked.
 [[nodiscard]] int process_id() noexcept;
-/// Has `function` called in each child process that is forked from now on, before anything else
-/// there: in its only thread. False when there is no memory for that.
-bool in_each_fork(void (*function)()) noexcept;
 
 }  // namespace bulkhead::machine

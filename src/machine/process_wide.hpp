@@ -6,7 +6,7 @@
 #include <new>
 
 #include "base/critical.hpp"
-#include "machine/cpus.hpp"
+#include "machine/fork.hpp"
 
 namespace bulkhead::machine {
 

@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "base/critical.hpp"
+#include "machine/fork.hpp"
 
 namespace bulkhead::memory {
 
@@ -14,7 +15,11 @@ namespace bulkhead::memory {
 class ChunkStore {
  public:
   static ChunkStore& process() {
-    static ChunkStore* store = new ChunkStore;  // never destroyed: pools may outlive main
+    static ChunkStore* store = [] {
+      auto* made = new ChunkStore;  // never destroyed: pools may outlive main
+      machine::hold_in_forks(made->lock_, machine::Nesting::kInner);
+      return made;
+    }();
     return *store;
   }
 

@@ -1,6 +1,6 @@
-// A18: forks while other threads take memory, slots, stacks and cores. What was wrong: a lock of the
-// process that another thread held at that moment stayed locked in the child, where a runtime of
-// its own then hung.
+// A18: forks while other threads take memory, slots, stacks and cores. What was wrong: a lock of
+// the process that another thread held at that moment stayed locked in the child, where a runtime
+// of its own then hung.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 // A18, A23: a dead-letter hook that spawns. What was wrong: it can be called while its core takes
-// vacant slots in, for a message that was on its way to a former actor in one of them; the slot that
-// its own spawn took was counted twice, and the core then gave back slots that it did not have.
+// vacant slots in, for a message that was on its way to a former actor in one of them; the slot
+// that its own spawn took was counted twice, and the core then gave back slots that it did not
+// have.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

@@ -108,7 +108,11 @@ TEST(CoresWithoutThreads, are_told_when_the_system_gives_none) {
     }
     if (!eventually([&] { return runtime.stats().held_up == 1; })) std::fputs("no count\n", stderr);
     if (runtime.stats().away != 0) std::fputs("it has gone on\n", stderr);
-    pipe.write(2);
+    std::this_thread::sleep_for(1100ms);  // one line a second
+    pipe.write(1);
+    if (!eventually([&] { return runtime.stats().held_up == 2; })) std::fputs("no count\n", stderr);
+    std::this_thread::sleep_for(100ms);  // it is not said again: no core could go on meanwhile
+    pipe.write(1);
     if (!runtime.wait_for_idle(support::kDeadline) || read != 2) std::fputs("not idle\n", stderr);
   });
   EXPECT_EQ(ended.status, 0);

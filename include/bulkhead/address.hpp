@@ -225,7 +225,9 @@ class Address {
   /// Fails at once when no reply can come; an actor's ask to itself does, with nothing sent. In
   /// hooks nothing is sent either: kStopped. In a destructor of an actor that is to end the message
   /// is sent, and its reply not waited for: kStopped. Throws std::logic_error inside NoPreempt,
-  /// std::runtime_error when there is no memory to wait with; nothing is sent then.
+  /// std::runtime_error when there is no memory to wait with; nothing is sent then. With a timeout
+  /// of zero the message is sent all the same: an actor lets others have a turn, and may find the
+  /// reply of one that is on its core; a thread outside hardly ever gets one.
   template <class M>
   [[nodiscard]] auto ask(M message, Timeout timeout = kDefaultAskTimeout) const {
     check<M>();

@@ -17,7 +17,7 @@ namespace bulkhead {
 
 /// Why an ask failed.
 enum class AskError : std::uint8_t {
-  kGone,      ///< the actor had ended before
+  kGone,      ///< the actor had ended before; or the address is nobody's
   kDied,      ///< it ended, or an exception (also a caught one) took the Reply along
   kNoReply,   ///< its handler returned without replying, or it has none for the message
   kTimedOut,  ///< it did not reply in time

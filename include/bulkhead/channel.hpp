@@ -69,6 +69,8 @@ struct Received {
 };
 
 /// With one sender and one receiver. Throws std::bad_alloc.
+/// Throws std::invalid_argument.
+void check_capacity(std::size_t capacity);
 [[nodiscard]] ChannelCore* open_channel(std::size_t capacity);
 inline constexpr std::size_t kNoCapacity = static_cast<std::size_t>(-1);  // unbounded
 
@@ -377,11 +379,13 @@ template <class T>
   check_sendable<T>();
   return ChannelAccess::make<T>(core::kNoCapacity);
 }
-/// One that holds up to `capacity` values. With 0 it is a rendezvous: who sends waits until a
-/// receiver has taken the value.
+/// One that holds up to `capacity` values, 1,000,000,000 at most. With 0 it is a rendezvous: who
+/// sends waits until a receiver has taken the value. Throws std::invalid_argument for more, which a
+/// negative number is, too; std::bad_alloc.
 template <class T>
 [[nodiscard]] Channel<T> make_channel(std::size_t capacity) {
   check_sendable<T>();
+  core::check_capacity(capacity);
   return ChannelAccess::make<T>(capacity);
 }
 

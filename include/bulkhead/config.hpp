@@ -54,7 +54,8 @@ struct Config {
   /// An actor that has had its turn for so long, in a handler that is stuck or in many that are
   /// slow, while others wait for its core, keeps its thread, and the core goes on in another one;
   /// at its next call into the runtime it rejoins its core. If nobody waits, that happens after
-  /// twenty times as long. 1 ms or more; kForever: never.
+  /// twenty times as long. It is time by the clock, in which other processes may have had the
+  /// processor. 1 ms or more; kForever: never.
   Timeout hand_over_after = std::chrono::milliseconds(5);
 
   /// How long an actor may run before it is made to give way to others, where that can happen: at

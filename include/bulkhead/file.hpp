@@ -48,7 +48,9 @@ class File {
   [[nodiscard]] static Result<File> open(std::string path, Open how = Open::kRead,
                                          unsigned permissions = 0666);
 
-  /// The next bytes, at least one, at most `most`; 0 is an error. Empty: the end of the file.
+  /// The next bytes, at least one, at most `most`; 0 is an error. Empty: the end of the file. Takes
+  /// memory for what is there, so any number will do; of what has no size, such as a pipe, it takes
+  /// 1 MiB at most, and of anything 2 GiB at once: call it again for the rest.
   [[nodiscard]] Result<std::string> read(std::size_t most);
   /// The same from a place, in bytes from the beginning.
   [[nodiscard]] Result<std::string> read_at(std::uint64_t offset, std::size_t most) const;

@@ -98,6 +98,10 @@ class Runtime {
 /// Starts a runtime, runs `body()` as its first actor, and waits until no actor lives any more,
 /// however many it has made; then all of the runtime is gone. Returns what became of the first one:
 /// what it returned, or why it ended. Throws what Runtime's constructor and start throw.
+///
+/// An actor with handlers, and one that waits in its Mailbox, lives until it is stopped: as long as
+/// one is left, run does not return. So the body must stop those that it spawns, by
+/// stop(address.pid()) or a message that has them stop themselves.
 template <Body F>
 auto run(const Config& config, F&& body) {
   Runtime runtime(config);

@@ -29,6 +29,7 @@ struct Stats {
   std::uint64_t handed_over = 0;    ///< times a core left a stuck handler, and its thread, behind
   std::uint64_t away = 0;           ///< handlers that run in a thread that their core has left, now
   std::uint64_t spare_threads = 0;  ///< threads kept for the next time, now
+  std::uint64_t held_up = 0;        ///< times a core stayed with one: there was no thread for it
   std::uint64_t pool_bytes = 0;     ///< memory of the message pools
 
   [[nodiscard]] std::uint64_t actors() const noexcept { return actors_started - actors_ended; }

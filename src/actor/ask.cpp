@@ -139,7 +139,7 @@ bool Reply<void>::operator()() {
 std::string_view to_string(AskError error) noexcept {
   switch (error) {
     case AskError::kGone:
-      return "the actor had ended";
+      return "there is no such actor, or none any more";
     case AskError::kDied:
       return "the actor ended before it replied";
     case AskError::kNoReply:

@@ -120,10 +120,11 @@ bool on_a_core() noexcept {
   return inside.core() != nullptr;
 }
 
-void refuse_in_actor(const char* function) {
+void refuse_in_actor(const char* function,
+                     const char* why = "it would wait for itself; leave it to a thread outside") {
   if (on_a_core()) {
     throw std::logic_error(std::string("bulkhead: ") + function +
-                           " was called by an actor: it would wait for itself");
+                           " was called by an actor: " + why);
   }
 }
 
@@ -163,7 +164,9 @@ Runtime::~Runtime() {
 
 void Runtime::start() {
   refuse_in_fork(*domain_, "Runtime::start");
-  refuse_in_actor("Runtime::start");
+  refuse_in_actor("Runtime::start (or bulkhead::run)",
+                  "runtimes are started by threads outside; in an actor, bulkhead::spawn and "
+                  "spawn_joinable make others in its own runtime");
   if (domain_->running()) throw std::logic_error("bulkhead: Runtime::start: it runs already");
   domain_->start();
 }

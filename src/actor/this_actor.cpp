@@ -17,7 +17,8 @@ namespace bulkhead {
 namespace {
 
 [[noreturn]] void refuse_outside(const char* function) {
-  throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
+  throw std::logic_error(std::string("bulkhead: ") + function +
+                         " was called outside any actor (what blocking() runs is outside, too)");
 }
 
 core::Slot& self(const core::Core* core, const char* function) {

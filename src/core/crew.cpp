@@ -24,6 +24,7 @@ constexpr machine::Nanoseconds kLongestPause = 100'000'000;
 // A handler for which nobody waits is left all the same after so many spans: then its core sleeps,
 // and with it the watch.
 constexpr machine::Nanoseconds kSpansAnyway = 20;
+constexpr machine::Nanoseconds kShortagesToldEvery = 1'000'000'000;
 
 }  // namespace
 
@@ -34,6 +35,8 @@ void Crew::run(Core& core) {
   if (workers_.empty()) {
     ending_ = false;
     handed_over_ = 0;
+    held_up_ = 0;
+    shortage_ = Shortage{};
   }
   Worker& worker = take_worker();
   core.worker = &worker;
@@ -100,6 +103,7 @@ void Crew::count(Stats& stats) const {
   stats.handed_over = handed_over_;
   stats.away = away_count_;
   stats.spare_threads = spare_count_;
+  stats.held_up = held_up_;
 }
 
 void Crew::report_away() const noexcept {
@@ -227,7 +231,10 @@ void Crew::keep_watch() {
   machine::Nanoseconds pause = shortest;
   sync::UniqueGuard guard(lock_);
   while (!watch_ends_) {
+    const Shortage shortage = shortage_;
+    shortage_.kind = nullptr;
     guard.unlock();
+    report(shortage);
     vigil_.sleep_if_all_do();
     guard.lock();
     const auto ends = [this] { return watch_ends_; };
@@ -249,20 +256,19 @@ Crew::Look Crew::look_at(Core& core, Seen& seen) noexcept {
   const machine::Nanoseconds now = machine::now();
   const bool asleep = core.arrivals.asleep();
   if (asleep || progress != seen.progress) {
-    seen = {progress, now, 0};
+    seen = {progress, now, 0, false};
     return asleep ? Look::kAsleep : Look::kAwake;
   }
   // A look that came late, on a machine that is busy with others, proves nothing by itself.
   ++seen.looks;
   const machine::Nanoseconds stuck = now - seen.since;
   if (stuck < after_ || seen.looks < 2) return Look::kAwake;
-  return hand_over(core, stuck / kSpansAnyway >= after_ ? Anyway::kYes : Anyway::kNo);
+  return hand_over(core, seen, stuck / kSpansAnyway >= after_ ? Anyway::kYes : Anyway::kNo);
 }
 
-Crew::Look Crew::hand_over(Core& core, Anyway anyway) noexcept {
+Crew::Look Crew::hand_over(Core& core, Seen& seen, Anyway anyway) noexcept {
   Worker& old = *core.worker;
   if (old.core != &core || old.seat == nullptr) return Look::kAwake;
-  if (away_count_ >= kMostAway) return Look::kHopeless;
   // Who calls the runtime all the time is outside now and then.
   sync::Taken taken = old.seat->at.take();
   for (int i = 1; i < kTries && taken == sync::Taken::kInside; ++i) taken = old.seat->at.take();
@@ -271,20 +277,11 @@ Crew::Look Crew::hand_over(Core& core, Anyway anyway) noexcept {
   const Slot* slot = core.running;
   BULKHEAD_CHECK(slot != nullptr, "outside the runtime only an actor's handler runs");
   const bool may = !slot->has(Slot::kSolo);
-  Worker* fresh = nullptr;
-  if (may && (anyway == Anyway::kYes || core.is_waited_for())) {
-    try {
-      fresh = &take_worker();
-      core.part_from(old);
-    } catch (const std::exception&) {  // no thread, or no stack
-      if (fresh != nullptr) keep_spare(*fresh);
-      old.seat->at.put_back(&core);
-      return Look::kHopeless;
-    }
-  }
+  const bool wanted = may && (anyway == Anyway::kYes || core.is_waited_for());
+  Worker* fresh = wanted ? part(core, old, seen) : nullptr;
   if (fresh == nullptr) {
     old.seat->at.put_back(&core);
-    return may ? Look::kAwake : Look::kHopeless;
+    return may && !wanted ? Look::kAwake : Look::kHopeless;
   }
   old.core = nullptr;
   if (old.bound) old.bound = !machine::unbind(old.thread, domain_.cpus());
@@ -292,8 +289,55 @@ Crew::Look Crew::hand_over(Core& core, Anyway anyway) noexcept {
   fresh->core = &core;
   ++away_count_;
   ++handed_over_;
+  shortage_.told = false;
   changed_.notify_all();
   return Look::kAwake;
+}
+
+// The worker in which the core goes on without its running actor; null when there can be none.
+Worker* Crew::part(Core& core, Worker& old, Seen& seen) noexcept {
+  if (away_count_ >= kMostAway) {
+    note_shortage(core, seen, "1000 handlers are stuck by now, the most that can be left", "");
+    return nullptr;
+  }
+  Worker* fresh = nullptr;
+  try {
+    fresh = &take_worker();
+    core.part_from(old);
+    return fresh;
+  } catch (const std::exception& error) {  // no thread, or no stack
+    note_shortage(core, seen, fresh == nullptr ? "no thread can be had: " : "no stack can be had: ",
+                  error.what());
+    if (fresh != nullptr) keep_spare(*fresh);
+    return nullptr;
+  }
+}
+
+// While the core is the watch's. Counted once for each stuck handler. Told once until a core can go
+// on, and not more than once a second.
+void Crew::note_shortage(const Core& core, Seen& seen, const char* what, const char* why) noexcept {
+  if (std::exchange(seen.held_up, true)) return;
+  ++held_up_;
+  const machine::Nanoseconds now = machine::now();
+  if (shortage_.told || now < shortage_.quiet_until) return;
+  shortage_.told = true;
+  shortage_.quiet_until = now + kShortagesToldEvery;
+  shortage_.actor = pid_of(*core.running);
+  shortage_.kind = core.running->kind;
+  shortage_.core = core.place;
+  std::snprintf(shortage_.why.data(), shortage_.why.size(), "%s%s", what, why);
+}
+
+// Not under the lock, which those who come home take: whoever reads stderr may be slow.
+void Crew::report(const Shortage& shortage) noexcept {
+  if (shortage.kind == nullptr) return;
+  std::fprintf(stderr,
+               "bulkhead: core %zu is held up by actor %s (%.*s), which is stuck in a handler (it "
+               "loops, or is in a system call), and cannot go on without it: %s. Said again only "
+               "when it has been better meanwhile; stats().held_up counts them.\n",
+               shortage.core, to_string(shortage.actor).c_str(),
+               static_cast<int>(shortage.kind->name.size()), shortage.kind->name.data(),
+               shortage.why.data());
 }
 
 }  // namespace bulkhead::core

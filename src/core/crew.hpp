@@ -26,6 +26,7 @@
 // Checked by sync/seat_model.cpp and away_model.cpp.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -104,6 +105,16 @@ class Crew {
     std::uint64_t progress = 0;
     machine::Nanoseconds since = 0;
     std::uint32_t looks = 0;
+    bool held_up = false;  // it could not go on, which has been counted
+  };
+  // A core that could not be given another thread.
+  struct Shortage {
+    Pid actor;
+    const ActorClass* kind = nullptr;  // null when there is nothing to tell
+    std::size_t core = 0;
+    std::array<char, 200> why{};
+    bool told = false;  // since a core could go on for the last time
+    machine::Nanoseconds quiet_until = 0;
   };
   enum class Look : std::uint8_t { kAwake, kHopeless, kAsleep };
   enum class Anyway : bool { kNo, kYes };
@@ -119,7 +130,10 @@ class Crew {
 
   void keep_watch();
   Look look_at(Core& core, Seen& seen) noexcept;
-  Look hand_over(Core& core, Anyway anyway) noexcept;
+  Look hand_over(Core& core, Seen& seen, Anyway anyway) noexcept;
+  Worker* part(Core& core, Worker& old, Seen& seen) noexcept;
+  void note_shortage(const Core& core, Seen& seen, const char* what, const char* why) noexcept;
+  static void report(const Shortage& shortage) noexcept;
 
   Domain& domain_;
   sync::Vigil<RealSync> vigil_;
@@ -131,6 +145,8 @@ class Crew {
   std::size_t spare_count_ = 0;
   std::size_t away_count_ = 0;
   std::uint64_t handed_over_ = 0;
+  std::uint64_t held_up_ = 0;
+  Shortage shortage_;
   bool ending_ = false;
   bool watch_ends_ = false;
   sync::Thread watch_;

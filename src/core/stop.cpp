@@ -22,7 +22,7 @@ struct Left {
 Left how_left(const Slot& slot) {
   switch (slot.turn) {
     case Turn::kAway:
-      return {"stuck in a handler", "when that returns or calls the runtime"};
+      return {"stuck in a handler", "when that returns, waits, or calls check()"};
     case Turn::kParked:
       return {"blocked in a handler", "now"};
     default:

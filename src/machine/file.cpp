@@ -42,6 +42,17 @@ std::int64_t size(int fd) noexcept {
   return result < 0 ? result : status.st_size;
 }
 
+std::size_t bytes_after(int fd, std::int64_t offset) noexcept {
+  struct stat status {};
+  const int result = again_when_interrupted([&] { return ::fstat(fd, &status); });
+  if (result < 0 || offset < 0 || !S_ISREG(status.st_mode) || status.st_size < offset) return 0;
+  return static_cast<std::size_t>(status.st_size - offset);
+}
+
+std::size_t bytes_after_position(int fd) noexcept {
+  return bytes_after(fd, ::lseek(fd, 0, SEEK_CUR));
+}
+
 int sync(int fd) noexcept {
   return again_when_interrupted([&] { return ::fsync(fd); });
 }

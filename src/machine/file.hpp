@@ -22,6 +22,10 @@ struct Flags {
 [[nodiscard]] long write(int fd, std::span<const char> from) noexcept;
 [[nodiscard]] long write_at(int fd, std::span<const char> from, std::int64_t offset) noexcept;
 [[nodiscard]] std::int64_t size(int fd) noexcept;
+/// How much of a regular file comes after a place, or after the position that read goes on from; 0
+/// when that is not known.
+[[nodiscard]] std::size_t bytes_after(int fd, std::int64_t offset) noexcept;
+[[nodiscard]] std::size_t bytes_after_position(int fd) noexcept;
 [[nodiscard]] int sync(int fd) noexcept;
 int close(int fd) noexcept;
 

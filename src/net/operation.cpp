@@ -12,7 +12,8 @@ void require_actor(const char* function) {
   const core::BrieflyInside inside;
   // (In a hook on a core nothing waits: an operation that would is cancelled.)
   if (inside.core() == nullptr) {
-    throw std::logic_error(std::string("bulkhead: ") + function + " was called outside any actor");
+    throw std::logic_error(std::string("bulkhead: ") + function +
+                           " was called outside any actor (what blocking() runs is outside, too)");
   }
 }
 

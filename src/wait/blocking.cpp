@@ -23,6 +23,16 @@ namespace {
 constexpr std::size_t kMostThreads = 4096;
 constexpr std::chrono::seconds kPatience{2};
 
+void report_left(std::size_t calls) noexcept {
+  const bool one = calls == 1;
+  std::fprintf(stderr,
+               "bulkhead: shutdown: %zu %s of blocking() %s not returned; %s left behind, until %s "
+               "or the process ends. Give what may take long a time limit of its own, or have it "
+               "return before the shutdown\n",
+               calls, one ? "call" : "calls", one ? "has" : "have", one ? "it is" : "they are",
+               one ? "it returns" : "they return");
+}
+
 void none_runs() noexcept { BlockingPool::process().retire(kPatience); }
 
 struct AtExit {
@@ -79,10 +89,27 @@ void BlockingPool::start_thread() {
 void BlockingPool::work(Threads::iterator mine, unsigned round) noexcept {
   machine::name_thread("bulkhead-block");
   sync::UniqueGuard guard(lock_);
-  while (wait_for_work(guard, round)) run_first(guard);
+  while (wait_for_work(guard, round)) {
+    if (round != round_) {  // it serves those who have come since
+      leave(round);
+      round = round_;
+      ++fresh_;
+      ended_.notify_all();
+    }
+    run_first(guard);
+  }
   past_.splice(past_.end(), threads_, mine);
-  if (round == round_) --fresh_;
+  leave(round);
   ended_.notify_all();
+}
+
+// A thread of that round is no longer one of those that are waited for, or left behind.
+void BlockingPool::leave(unsigned round) noexcept {
+  if (round == round_) {
+    --fresh_;
+  } else if (round < given_up_before_) {
+    --given_up_;
+  }
 }
 
 // False when the thread is to end.
@@ -163,11 +190,11 @@ void BlockingPool::retire(std::chrono::milliseconds patience) noexcept {
     ++round_;
     fresh_ = 0;
     work_.notify_all();
-    if (!ended_.wait_for(guard, patience, [this] { return threads_.size() == fresh_; })) {
-      std::fprintf(stderr,
-                   "bulkhead: shutdown: %zu calls of blocking() have not returned; they are left "
-                   "behind\n",
-                   threads_.size() - fresh_);
+    const auto still_at_it = [this] { return threads_.size() - fresh_ - given_up_; };
+    if (!ended_.wait_for(guard, patience, [&] { return still_at_it() == 0; })) {
+      report_left(still_at_it());
+      given_up_ = threads_.size() - fresh_;
+      given_up_before_ = round_;
     }
     past.swap(past_);
   }

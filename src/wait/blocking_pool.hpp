@@ -7,8 +7,8 @@
 //      frame of an actor that has left, and the late result goes with the job.
 //  B2  A job that is still queued when its waiter leaves is taken out, and never begun.
 //  B3  No thread is left when no runtime runs: then those that are idle are ended and joined. Those
-//      that are at a job are waited for, a little; a job that takes longer is told on stderr, and
-//      its thread ends after it.
+//      that are at a job are waited for, a little; a job that takes longer is told on stderr, once,
+//      and its thread ends after it, or serves those who have come meanwhile.
 //  B4  The pool is never destroyed: such a thread may outlive main.
 #pragma once
 
@@ -47,6 +47,7 @@ class BlockingPool {
   void start_thread();
   void work(Threads::iterator mine, unsigned round) noexcept;
   [[nodiscard]] bool wait_for_work(sync::UniqueGuard& guard, unsigned round);
+  void leave(unsigned round) noexcept;
   void run_first(sync::UniqueGuard& guard) noexcept;
   void remove(core::BlockingJob& job) noexcept;
 
@@ -60,7 +61,10 @@ class BlockingPool {
   Threads threads_;
   Threads past_;           // have ended, or are about to, and are yet to be joined
   unsigned round_ = 0;     // grows when all threads are to end
-  std::size_t fresh_ = 0;  // threads that were started since
+  std::size_t fresh_ = 0;  // threads that were started, or have taken work, since
+  // Threads that have been told to be left behind, of rounds before that one.
+  std::size_t given_up_ = 0;
+  unsigned given_up_before_ = 0;
   BlockingLimits limits_;
 };
 

@@ -16,6 +16,8 @@ namespace {
 
 using wait::Came;
 
+constexpr std::size_t kMostCapacity = 1'000'000'000;
+
 /// The place of one who waits, for as long as its frame lasts.
 class WaitingReceiver {
  public:
@@ -121,6 +123,13 @@ ChannelError unserved() noexcept {
 }  // namespace
 
 // --- handles -------------------------------------------------------------------------------------
+
+void check_capacity(std::size_t capacity) {
+  if (capacity <= kMostCapacity) return;
+  throw std::invalid_argument(
+      "bulkhead: make_channel: the capacity is " + std::to_string(capacity) + "; it must be 0 to " +
+      std::to_string(kMostCapacity) + ", or left out for as many as memory allows");
+}
 
 ChannelCore* open_channel(std::size_t capacity) { return new ChannelCore(capacity); }
 

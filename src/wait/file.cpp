@@ -1,5 +1,6 @@
 #include "bulkhead/file.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <memory>
@@ -30,6 +31,9 @@ struct Descriptor {
 // Shared with the thread that works on it: the number is closed when both have let go of it.
 using Shared = std::shared_ptr<Descriptor>;
 
+// As much is read at once of what does not tell its size.
+constexpr std::size_t kPiece = std::size_t{1} << 20;
+constexpr std::size_t kMostAtOnce = 0x7ffff000;  // Linux's own limit
 constexpr std::uint64_t kMostOffset = std::numeric_limits<std::int64_t>::max();
 
 std::unexpected<Error> failed(const char* what, const std::string& path, int code,
@@ -63,14 +67,21 @@ file::Flags flags_of(Open how) noexcept {
   return {};
 }
 
-// Calls read(span) into a string of at most `most` bytes.
-template <class Read>
-Result<std::string> read_with(const std::string& path, std::size_t most, Read read) {
+// Calls read(span) into a string of at most `most` bytes. Only when much is asked for is it worth a
+// look at how much there is.
+template <class Read, class BytesThere>
+Result<std::string> read_with(const std::string& path, std::size_t most, Read read,
+                              BytesThere bytes_there) {
   if (most == 0) return refused("read", path, EINVAL, "no bytes were asked for");
-  std::string data(most, '\0');
-  const long count = read(std::span<char>(data));
+  if (most > kPiece) most = std::min({most, std::max(bytes_there(), kPiece), kMostAtOnce});
+  long count = 0;
+  std::string data;
+  data.resize_and_overwrite(most, [&](char* into, std::size_t size) {
+    count = read(std::span<char>(into, size));
+    return static_cast<std::size_t>(std::max(count, 0L));
+  });
   if (count < 0) return failed("read", path, static_cast<int>(-count));
-  data.resize(static_cast<std::size_t>(count));
+  if (data.size() < most / 2) data.shrink_to_fit();
   return data;
 }
 
@@ -98,6 +109,7 @@ Result<File> File::open(std::string path, Open how, unsigned permissions) {
   if (path.find('\0') != path.npos) {
     return refused("open", path.substr(0, path.find('\0')), EINVAL, "the path holds a zero byte");
   }
+  if (path.empty()) return refused("open", "a file", ENOENT, "its path is empty");
   const auto made = std::make_shared<Descriptor>();
   made->path = std::move(path);
   const int fd = blocking([made, how, permissions] {
@@ -111,8 +123,9 @@ Result<File> File::open(std::string path, Open how, unsigned permissions) {
 Result<std::string> File::read(std::size_t most) {
   if (!is_open()) return not_open("read");
   return blocking([shared = handle_->file, most] {
-    return read_with(shared->path, most,
-                     [&](std::span<char> into) { return file::read(shared->fd, into); });
+    return read_with(
+        shared->path, most, [&](std::span<char> into) { return file::read(shared->fd, into); },
+        [&] { return file::bytes_after_position(shared->fd); });
   });
 }
 
@@ -121,10 +134,12 @@ Result<std::string> File::read_at(std::uint64_t offset, std::size_t most) const 
   if (offset > kMostOffset) {
     return refused("read", handle_->file->path, EINVAL, "no file is that long");
   }
-  return blocking([shared = handle_->file, most, offset] {
-    return read_with(shared->path, most, [&](std::span<char> into) {
-      return file::read_at(shared->fd, into, static_cast<std::int64_t>(offset));
-    });
+  const auto place = static_cast<std::int64_t>(offset);
+  return blocking([shared = handle_->file, most, place] {
+    return read_with(
+        shared->path, most,
+        [&](std::span<char> into) { return file::read_at(shared->fd, into, place); },
+        [&] { return file::bytes_after(shared->fd, place); });
   });
 }
 

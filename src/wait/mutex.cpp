@@ -78,8 +78,7 @@ std::uint64_t Mutex::take_slowly(std::uint64_t me, Timeout timeout) {
   State& state = state_of(state_);
   if (state.holder() == me) {
     throw std::logic_error(
-        "bulkhead: Mutex::lock: its holder locks it again: it would wait for "
-        "itself");
+        "bulkhead: Mutex: its holder locks it again, or tries to; a Mutex can be locked once");
   }
   if (timeout.nanoseconds() == 0) return 0;
   const wait::Deadline deadline(timeout);

@@ -1,6 +1,7 @@
 // What makes no sense is refused, by an error that says what was given and what is possible.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
+#include <bulkhead/net.hpp>
 
 #include <atomic>
 #include <chrono>
@@ -235,6 +236,82 @@ TEST_P(BadTimeouts, the_longest_there_is_works) {
   runtime.spawn([door] { EXPECT_EQ(door.ask(Door::Waiting{}, kLongest), 0u); });
   EXPECT_TRUE(runtime.wait_for_idle(kLongest));
   runtime.shutdown(kLongest);
+}
+
+// --- calls in the wrong place ---
+
+template <class Call>
+std::string error_of_call(Call call) {
+  try {
+    call();
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+class BadCalls : public support::Running {
+ protected:
+  // What the call says in an actor.
+  template <class Call>
+  std::string error_in_actor(Call call) {
+    std::string error = "not called";
+    runtime.spawn([&] { error = error_of_call(call); });
+    wait_for_idle();
+    return error;
+  }
+};
+ON_ONE_AND_SEVERAL_CORES(BadCalls);
+
+TEST_P(BadCalls, a_runtime_that_is_started_in_an_actor_says_what_to_do_instead) {
+  expect_words(error_in_actor([] { bulkhead::run([] {}); }),
+               {"bulkhead::run", "called by an actor", "spawn_joinable"});
+  expect_words(error_in_actor([] { Runtime().start(); }), {"Runtime::start", "spawn_joinable"});
+  expect_words(error_in_actor([this] { runtime.wait_for_idle(); }),
+               {"Runtime::wait_for_idle", "would wait for itself", "a thread outside"});
+}
+
+TEST_P(BadCalls, a_wait_in_what_blocking_runs_says_that_this_is_outside) {
+  expect_words(error_in_actor([] { bulkhead::blocking([] { bulkhead::this_actor::yield(); }); }),
+               {"this_actor::yield", "outside any actor", "blocking()"});
+  expect_words(
+      error_in_actor([] { bulkhead::blocking([] { bulkhead::this_actor::sleep_for(1ms); }); }),
+      {"this_actor::sleep_for", "outside any actor", "blocking()"});
+  expect_words(
+      error_in_actor([] {
+        bulkhead::blocking([] { static_cast<void>(bulkhead::net::wait_readable(0, 1ms)); });
+      }),
+      {"wait_readable", "outside any actor", "blocking()"});
+}
+
+TEST_P(BadCalls, a_mutex_that_its_holder_locks_again) {
+  const auto twice = [] {
+    bulkhead::Mutex mutex;
+    const auto guard = mutex.lock();
+    for (const bool tries : {true, false}) {
+      expect_words(
+          error_of_call([&] { static_cast<void>(tries ? mutex.try_lock() : mutex.lock_for(1ms)); }),
+          {"Mutex", "its holder", "again", "tries"});
+    }
+  };
+  twice();
+  EXPECT_EQ(error_in_actor(twice), "accepted");
+}
+
+TEST_P(BadCalls, an_ask_of_nobody) {
+  const auto answer = bulkhead::Address<Door>().ask(Door::Waiting{}, 1s);
+  EXPECT_EQ(answer.error(), bulkhead::AskError::kGone);
+  expect_words(std::string(to_string(answer.error())), {"no such actor"});
+}
+
+TEST(BadChannels, have_a_capacity_that_makes_no_sense) {
+  for (const std::size_t capacity : {std::size_t{1'000'000'001}, SIZE_MAX}) {
+    EXPECT_THROW(static_cast<void>(bulkhead::make_channel<int>(capacity)), std::invalid_argument);
+    expect_words(error_of_call([&] { static_cast<void>(bulkhead::make_channel<int>(capacity)); }),
+                 {"make_channel", "0 to 1000000000", std::to_string(capacity).c_str()});
+  }
+  auto [sender, receiver] = bulkhead::make_channel<int>(1'000'000'000);
+  EXPECT_TRUE(sender.send(1));
 }
 
 // --- words ---

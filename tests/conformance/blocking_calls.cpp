@@ -4,6 +4,8 @@
 #include <bulkhead/bulkhead.hpp>
 
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -21,6 +23,7 @@ namespace this_actor = bulkhead::this_actor;
 using bulkhead::blocking;
 using bulkhead::BlockingLimits;
 using bulkhead::ConfigError;
+using bulkhead::Runtime;
 using support::Event;
 using support::eventually;
 using support::Live;
@@ -313,10 +316,74 @@ TEST_P(BlockingCalls, what_takes_too_long_is_left_behind_by_the_last_shutdown_an
   });
   ASSERT_TRUE(entered->wait());
   const std::string said = support::stderr_of([&] { runtime.shutdown(1ms); });
-  EXPECT_NE(said.find("1 calls of blocking() have not returned"), std::string::npos) << said;
+  EXPECT_NE(said.find("1 call of blocking() has not returned"), std::string::npos) << said;
   go_on->set();
   EXPECT_TRUE(ended->wait());
   EXPECT_TRUE(eventually([] { return pool_threads() == 0; }));
+}
+
+// Runs for as long as the process.
+void block_for_ever(Runtime& runtime) {
+  Event entered;
+  runtime.spawn([&] {
+    blocking([&entered] {
+      entered.set();
+      for (;;) std::this_thread::sleep_for(1h);
+    });
+  });
+  if (!entered.wait()) std::fputs("it was not called\n", stderr);
+}
+
+TEST(BlockingCallsLeftBehind, are_told_and_waited_for_once) {
+  // In a fresh process, at whose end they are looked for, too.
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+  EXPECT_EXIT(
+      {
+        for (int round = 1; round <= 2; ++round) {
+          Runtime runtime;
+          runtime.start();
+          if (round == 1) block_for_ever(runtime);
+          const auto before = support::Clock::now();
+          runtime.shutdown(1ms);
+          if (round == 2 && support::Clock::now() - before > 1500ms) std::fputs("; slow", stderr);
+        }
+        std::exit(0);
+      },
+      testing::ExitedWithCode(0),
+      "ended now.bulkhead: shutdown: 1 call of blocking.. has not returned; it is left[^;]*$");
+}
+
+// Who is left behind, and returns, may be used by the next runtime, and left behind by that again.
+TEST(BlockingCallsLeftBehind, are_told_again_when_they_are_others) {
+  const auto ended = support::run_in_child([] {
+    bulkhead::set_blocking_limits({.threads = 1});
+    Event go_on;
+    Event entered;
+    Runtime first;
+    first.start();
+    first.spawn([&] {
+      blocking([&] {
+        entered.set();
+        static_cast<void>(go_on.wait());
+      });
+    });
+    if (!entered.wait()) std::fputs("it was not called\n", stderr);
+    first.shutdown(1ms);
+    Runtime second;
+    second.start();
+    std::thread later([&] {
+      std::this_thread::sleep_for(50ms);
+      go_on.set();
+    });
+    block_for_ever(second);  // in the thread that comes back
+    later.join();
+    second.shutdown(1ms);
+  });
+  EXPECT_EQ(ended.status, 0);
+  const std::string part = "1 call of blocking() has not returned";
+  const std::size_t told = ended.errors.find(part);
+  ASSERT_NE(told, std::string::npos) << ended.errors;
+  EXPECT_NE(ended.errors.find(part, told + 1), std::string::npos) << ended.errors;
 }
 
 TEST_P(BlockingCalls, a_runtime_that_starts_again_can_block_again) {

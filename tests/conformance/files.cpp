@@ -89,7 +89,8 @@ TEST_P(Files, errors_name_the_path_and_what_the_system_says) {
   in_actor([&] {
     EXPECT_EQ(File::open(path("none")).error().text,
               "open " + path("none") + ": No such file or directory (ENOENT)");
-    EXPECT_EQ(File::open("").error().text, "open : No such file or directory (ENOENT)");
+    EXPECT_EQ(File::open("").error().text, "open a file: its path is empty");
+    EXPECT_EQ(File::open("").error().code, ENOENT);
     auto reader = File::open("/proc/self/status");
     ASSERT_TRUE(reader);
     const auto refused = reader->write("x");
@@ -122,6 +123,46 @@ TEST_P(Files, bad_input_is_refused) {
     EXPECT_EQ(file->size().error().code, EBADF);
     EXPECT_EQ(file->sync().error().code, EBADF);
     EXPECT_EQ(File().read_at(0, 1).error().code, EBADF);
+  });
+}
+
+// C8: it is the file that says how much memory a read takes.
+TEST_P(Files, a_read_of_more_than_there_is_takes_memory_for_what_is_there) {
+  const std::string text(3 << 20, 'x');
+  in_actor([&] {
+    auto file = File::open(path("a"), Open::kCreate);
+    ASSERT_TRUE(file);
+    ASSERT_TRUE(file->write(text));
+    auto again = File::open(path("a"));
+    ASSERT_TRUE(again);
+    EXPECT_EQ(again->read(1), "x");
+    for (const std::size_t most : {std::size_t{1} << 43, std::numeric_limits<std::size_t>::max()}) {
+      const auto all = again->read_at(0, most);
+      ASSERT_TRUE(all) << all.error().text;
+      EXPECT_EQ(*all, text);
+      EXPECT_EQ(again->read_at(text.size() - 5, most), "xxxxx");
+      EXPECT_EQ(again->read_at(text.size() + 5, most), "");
+    }
+    const auto rest = again->read(std::numeric_limits<std::size_t>::max());
+    ASSERT_TRUE(rest) << rest.error().text;
+    EXPECT_EQ(rest->size(), text.size() - 1);
+    EXPECT_EQ(again->read(std::numeric_limits<std::size_t>::max()), "");
+  });
+}
+
+// C8: what has no size, or says that it has none, is read in pieces.
+TEST_P(Files, what_does_not_tell_its_size_is_read_in_pieces) {
+  ASSERT_EQ(::mkfifo(path("fifo").c_str(), 0600), 0);
+  in_actor([&] {
+    constexpr std::size_t kAll = std::numeric_limits<std::size_t>::max();
+    auto fifo = File::open(path("fifo"), Open::kReadWrite);
+    ASSERT_TRUE(fifo) << fifo.error().text;
+    ASSERT_TRUE(fifo->write("hello"));
+    const auto hello = fifo->read(kAll);
+    EXPECT_EQ(hello, "hello");
+    EXPECT_LT(hello->capacity(), 1000u);
+    EXPECT_EQ(File::open("/dev/zero")->read(kAll)->size(), std::size_t{1} << 20);
+    EXPECT_GT(File::open("/proc/self/status")->read(kAll)->size(), 100u);
   });
 }
 

@@ -10,6 +10,7 @@ little of what was written is a function of its own. The same must be shown of b
 import pathlib
 import re
 import shutil
+import struct
 import subprocess
 import sys
 import tempfile
@@ -183,24 +184,90 @@ class LiveOptimised(Live):
 
 
 class Core(Actors):
-    def test_a_core_file_of_an_abort_in_an_actor(self):
-        with tempfile.TemporaryDirectory() as folder:
-            core = pathlib.Path(folder) / "core"
-            written = gdb(self.program(), commands=("run abort", f"bulkhead gcore {core}"))
-            self.assertIn("SIGABRT", written)
-            self.assertRegex(written, r"core: 1[01] stacks of actors and cores are in it")
-            self.assertLess(core.stat().st_size, 500 << 20)
-            text = gdb(self.program(), core, commands=(
-                "bulkhead actors", "echo === sleeper\\n", "bulkhead bt <1.1>",
-                "echo === reader\\n", "bulkhead bt 5", "echo === looper\\n", "bulkhead bt 6",
-                "echo === aborted\\n", f"bulkhead bt {self.RUNNING}"))
-            table, sleeper, reader, looper, aborted = re.split(r"(?m)^=== .*$", text)
-            self.check_table(table)
-            self.check_sleeper(sleeper)
-            self.check_stuck(reader, looper)
-            self.assertRegex(aborted, r"It runs on thread \d+")
-            self.assertRegex(aborted, r"(?m)^#\d+ .*abort")
-            self.assertRegex(aborted, r"(?m)^#\d+ .*bulkhead::core::Core::deliver_batch")
+    """On a core file of an abort in an actor, and on such without the memory of the stacks."""
+    folder = None
+    core = pathlib.Path()
+    written = ""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.core = pathlib.Path(cls.folder.name) / "core"
+        cls.written = gdb(cls.program(), commands=(
+            "run abort", f"bulkhead gcore {cls.core}",
+            "python print('stacks:', *(at for stack in stack_ranges(Layout()) for at in stack))"))
+
+    def look_at(self, core):
+        """What is said of it, in parts: table, sleeper, reader, looper, aborted."""
+        return re.split(r"(?m)^=== .*$", gdb(self.program(), core, commands=(
+            "bulkhead actors", "echo === sleeper\\n", "bulkhead bt <1.1>",
+            "echo === reader\\n", "bulkhead bt 5", "echo === looper\\n", "bulkhead bt 6",
+            "echo === aborted\\n", f"bulkhead bt {self.RUNNING}")))
+
+    def test_it_shows_what_the_process_showed(self):
+        self.assertIn("SIGABRT", self.written)
+        self.assertRegex(self.written, r"core: 1[01] stacks of actors and cores are in it")
+        self.assertLess(self.core.stat().st_size, 500 << 20)
+        table, sleeper, reader, looper, aborted = self.look_at(self.core)
+        self.check_table(table)
+        self.assertNotIn("not in this core file", table)
+        self.check_sleeper(sleeper)
+        self.check_stuck(reader, looper)
+        self.assertRegex(aborted, r"It runs on thread \d+")
+        self.assertRegex(aborted, r"(?m)^#\d+ .*abort")
+        self.assertRegex(aborted, r"(?m)^#\d+ .*bulkhead::core::Core::deliver_batch")
+
+    def without_stacks(self, lose):
+        """A copy in which lose(file, where its program header stands, where in the file the stack
+        is, bytes) was called for each stack."""
+        copy = self.core.with_name("core.less")
+        shutil.copy(self.core, copy)
+        numbers = list(map(int, re.search(r"(?m)^stacks: (.*)$", self.written)[1].split()))
+        lost = 0
+        with open(copy, "r+b") as file:
+            header = file.read(64)
+            table, = struct.unpack_from("<Q", header, 32)
+            size, count = struct.unpack_from("<HH", header, 54)
+            for at in range(table, table + count * size, size):
+                file.seek(at)
+                _, _, offset, address, _, length = struct.unpack("<IIQQQQ", file.read(40))
+                for first, end in zip(numbers[::2], numbers[1::2]):
+                    if address <= first and end <= address + length:
+                        lose(file, at, offset + first - address, end - first)
+                        lost += 1
+        self.assertEqual(lost, len(numbers) // 2)
+        return copy
+
+    def check_without_stacks(self, core):
+        lacking = "its stack is not in this core file"
+        table, *backtraces = self.look_at(core)
+        for name, (state, _) in self.ROWS.items():
+            row = next(line for line in table.splitlines() if re.search(rf" {name}\b", line))
+            if "blocked" in state:
+                self.assertRegex(row, rf" {name} +\({lacking}\)$")
+            else:
+                self.assertEqual("stuck" in state, row.endswith(f" ({lacking})"), row)
+        self.assertIn(self.COUNTS, table)
+        self.assertIn("The stacks of 9 are not there: write core files with `bulkhead gcore`.",
+                      table)
+        for text in backtraces:
+            self.assertRegex(text, r"(?m)^actor <\d+\.1>, ")
+            self.assertRegex(text, r"(?m)^Its stack is not in this core file: write core files "
+                                   r"with `bulkhead gcore`\.$")
+            self.assertNotRegex(text, r"(?m)^#")
+
+    def test_stacks_that_are_zero_in_it_are_not_shown(self):
+        def blank(file, _, offset, size):
+            file.seek(offset)
+            file.write(bytes(size))
+        self.check_without_stacks(self.without_stacks(blank))
+
+    def test_stacks_that_it_ends_before_are_not_shown(self):
+        def put_behind_the_end(file, header, _, _size):
+            file.seek(header + 8)
+            file.write(struct.pack("<Q", 1 << 50))
+        self.check_without_stacks(self.without_stacks(put_behind_the_end))
 
 
 class CoreOptimised(Core):

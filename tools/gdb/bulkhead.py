@@ -98,6 +98,7 @@ class Layout:
         self.class_name = self.offset(self.class_type, "name")
         self.stack_saved = self.offset(self.stack_type, "saved")
         self.stack_class = self.offset(self.stack_type, "size_class")
+        self.stack_bottom = self.offset(self.stack_type, "bottom")
         self.core_stack = self.offset(self.core_type, "stack")
         self.core_running = self.offset(self.core_type, "running")
 
@@ -108,6 +109,14 @@ class Layout:
                 return field.bitpos // 8
         raise gdb.GdbError(f"bulkhead: {kind.name} has no member {member}: this script is of "
                            "another version of Bulkhead than the program")
+
+    def has_stack(self, top):
+        """Whether a stack's memory is there. A core file may hold zeros in its place, or end before
+        it; no stack's record is zero."""
+        try:
+            return number_at(top + self.stack_bottom) != 0
+        except gdb.MemoryError:
+            return False
 
     def stack_size(self, top):
         return 16384 << number_at(top + self.stack_class, 1)
@@ -167,6 +176,37 @@ class Actor:
     def saved(self):
         """The stack pointer that it left its stack with; 0 when it has left none."""
         return number_at(self.stack + self.layout.stack_saved) if self.stack != 0 else 0
+
+    @property
+    def is_running(self):
+        return self.turn in (RUNNING, OPENING)
+
+    @property
+    def running_on(self):
+        """The stack that it runs on, whoever's it is; 0 when nobody knows."""
+        if self.turn == AWAY:
+            return self.stack
+        core = core_at(self.home)
+        slot = self.layout.base + self.index * self.layout.slot_size
+        if core == 0 or number_at(core + self.layout.core_running) != slot:
+            return 0
+        return number_at(core + self.layout.core_stack)
+
+    @property
+    def lacks_stack(self):
+        """Whether it has a stack whose memory is not there: nothing is to be said of its frames."""
+        try:
+            top = self.running_on if self.is_running else self.stack
+            if top == 0:
+                return False
+            if not self.layout.has_stack(top):
+                return True
+            if self.is_running or self.turn == AWAY:
+                return False
+            frame = frame_layout()
+            return number_at(self.saved + frame["registers"][frame["pc"]]) == 0
+        except gdb.MemoryError:
+            return True
 
 
 def read_slots(layout, first, count):
@@ -275,6 +315,15 @@ def frames_from(frame):
         frame = frame.older()
 
 
+def innermost():
+    """Those of the selected thread that its registers suffice for: the innermost and those that it
+    is inlined into."""
+    for frame in frames_from(gdb.newest_frame()):
+        yield frame
+        if frame.type() != gdb.INLINE_FRAME:
+            break
+
+
 def file_of(frame):
     """Where its function was written; "" when nobody knows. (Of an inlined function, gdb's symbol
     says where it was called.)"""
@@ -344,17 +393,31 @@ def place_in(frames):
 
 
 def where_blocked(actor, threads):
-    """What it is blocked or stuck in."""
+    """What it is blocked or stuck in. Only for those that are not running."""
     if actor.turn == AWAY:
         thread = thread_of(actor, threads)
         if thread is None:
             return ""
         with Selected(thread):
-            return place_in(frames_from(gdb.newest_frame()))
-    if actor.stack == 0:
+            return place_in(innermost() if actor.lacks_stack else frames_from(gdb.newest_frame()))
+    if actor.stack == 0 or actor.lacks_stack:
         return ""
     with On(actor):
         return place_in(frames_of(actor))
+
+
+def no_stack():
+    """What is said of an actor whose stack's memory is not there."""
+    return "its stack is not in this core file" if is_core_file() else "its stack cannot be read"
+
+
+def advice():
+    return ": write core files with `bulkhead gcore`" if is_core_file() else ""
+
+
+def is_core_file():
+    connection = gdb.selected_inferior().connection
+    return connection is not None and connection.type == "core"
 
 
 def short(name):
@@ -450,7 +513,7 @@ class Actors(gdb.Command):
         most = int(argument) if argument else MOST_SHOWN
         row = "{:<16} {:<16} {:>5} {:>6}  {:<32} {}"
         counts = [0] * len(TURNS)
-        shown = 0
+        shown = lacking = 0
         layout = Layout()
         threads = stack_pointers()
         print(row.format("pid", "state", "core", "queue", "class", "blocked in").rstrip())
@@ -459,13 +522,19 @@ class Actors(gdb.Command):
             if shown < most:
                 shown += 1
                 core = actor.home if actor.home != NO_CORE else "-"
+                where = where_blocked(actor, threads)
+                if actor.lacks_stack:
+                    lacking += 1
+                    where = f"{where} ({no_stack()})".lstrip()
                 print(row.format(actor.pid, actor.state, core, actor.length, actor.class_name,
-                                 where_blocked(actor, threads)).rstrip())
+                                 where).rstrip())
         total = sum(counts)
         kinds = ", ".join(f"{count} {TURNS[turn]}" for turn, count in enumerate(counts) if count)
         print(f"{total} actors" + (f": {kinds}" if total else "")
               + (f"; {total - shown} not shown (bulkhead actors {total} shows all)"
                  if shown < total else ""))
+        if lacking > 0:
+            print(f"The stacks of {lacking} are not there{advice()}.")
 
 
 class Backtrace(gdb.Command):
@@ -483,10 +552,12 @@ class Backtrace(gdb.Command):
         options = " ".join(words[1:])
         print(f"actor {actor.pid}, {actor.class_name}: {actor.state}, on core {actor.home}, "
               f"{actor.length} in its queue")
-        if actor.turn in (RUNNING, OPENING, AWAY):
+        if actor.is_running or actor.turn == AWAY:
             self.show_running(actor, options)
         elif actor.stack == 0:
             print("It is not in a handler, and has no stack.")
+        elif actor.lacks_stack:
+            print(sentence(no_stack() + advice()))
         else:
             with On(actor):
                 print(without_first(backtrace(options)), end="")
@@ -494,11 +565,26 @@ class Backtrace(gdb.Command):
     @staticmethod
     def show_running(actor, options):
         thread = thread_of(actor, stack_pointers())
+        if actor.lacks_stack:
+            if thread is not None:
+                with Selected(thread):
+                    print(f"It runs on {named(thread)}, in {place_in(innermost())}.")
+            print(sentence(no_stack() + advice()))
+            return
         if thread is None:
             raise gdb.GdbError(f"bulkhead: {actor.pid} runs, but its thread was not found")
         with Selected(thread):
-            print(f"It runs on thread {thread.num} ({thread.name or 'no name'}).")
+            print(f"It runs on {named(thread)}.")
             print(backtrace(options), end="")
+
+
+def named(thread):
+    """Threads of core files have no names."""
+    return f"thread {thread.num} ({thread.name or f'LWP {thread.ptid[1]}'})"
+
+
+def sentence(text):
+    return text[0].upper() + text[1:] + "."
 
 
 class Selected:
@@ -528,16 +614,11 @@ def stack_pointers():
 def thread_of(actor, threads):
     """The thread whose stack pointer lies in the stack that the actor's core runs on; or, when the
     core has gone on without the actor, in the actor's."""
-    layout = actor.layout
     try:
-        core = core_at(actor.home)
-        top = actor.stack
-        if actor.turn != AWAY:
-            slot = layout.base + actor.index * layout.slot_size
-            if number_at(core + layout.core_running) != slot:
-                return None
-            top = number_at(core + layout.core_stack)
-        low = top - layout.stack_size(top)
+        top = actor.running_on
+        if top == 0:
+            return None
+        low = top - actor.layout.stack_size(top)
     except (gdb.error, gdb.MemoryError):
         return None
     return next((thread for sp, thread in threads if low - 65536 <= sp <= top), None)

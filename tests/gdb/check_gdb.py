@@ -20,6 +20,10 @@ SCRIPT = pathlib.Path(__file__).resolve().parents[2] / "tools" / "gdb" / "bulkhe
 PROGRAM = pathlib.Path()
 OPTIMISED = pathlib.Path()
 TIMEOUT_S = 100
+# The lines that are marked in the program, by the names that they are marked with.
+CALLS = {match[1]: number for number, line in enumerate(
+    pathlib.Path(__file__).with_name("actors_to_debug.cpp").read_text(encoding="utf-8")
+    .splitlines(), 1) if (match := re.search(r"// calls: (\w+)$", line))}
 
 
 def gdb(*arguments, commands=(), script=SCRIPT):
@@ -39,7 +43,7 @@ class Actors(unittest.TestCase):
     """What is shown of the program's actors, wherever it comes from."""
 
     # Class: pid, state, core, queue; what it is blocked in. (Those who are stuck may have moved
-    # before; which slot Errand has is its core's business.)
+    # before; which slots Errand and those after it have is their core's business.)
     ROWS = {
         "Sleeper": ("<1.1> blocked 1 0", "this_actor::sleep_for, from sleep_deeply"),
         "Holder": ("<2.1> idle 0 0", None),
@@ -50,10 +54,16 @@ class Actors(unittest.TestCase):
         "Taker": ("<7.1> blocked 0 0", "Receiver::recv, from a lambda in Taker::operator()"),
         "Locker": ("<8.1> blocked 0 0", "Mutex::lock_for, from a lambda in Locker::operator()"),
         "Owner": ("<10.1> blocked 1 0", "CancellationScope::wait, from Owner::operator()"),
+        "Napper": ("<*.1> blocked 0 0", "this_actor::sleep_for, from Napper::operator()"),
+        "Opener": ("<*.1> blocked 0 0", "io::File::read, from Opener::operator()"),
+        "Accepter": ("<*.1> blocked 0 0", "net::Listener::accept, from Accepter::operator()"),
+        "Leaver": ("<*.1> blocked 1 0",
+                   "CancellationScope::~CancellationScope, from Leaver::operator()"),
+        "Mailbox<int>": ("<*.1> idle 0 0", "Mailbox::next, from Nexter::operator()"),
         "Errand": ("<*.1> blocked 1 0", "this_actor::sleep_for, from Errand::operator()"),
     }
     RUNNING = "9"
-    COUNTS = "11 actors: 2 idle, 1 running, 6 blocked, 2 stuck"
+    COUNTS = "17 actors: 3 idle, 1 running, 11 blocked, 2 stuck"
 
     @staticmethod
     def program():
@@ -64,8 +74,14 @@ class Actors(unittest.TestCase):
         for name, (state, place) in self.ROWS.items():
             row = " +".join(map(re.escape, [*state.split(), name])).replace(r"\*", r"\d+")
             if place is not None:
-                row += " +" + re.escape(place) + r" at actors_to_debug\.cpp:\d+"
-            self.assertTrue(any(re.fullmatch(row, line) for line in lines), f"{row}\n{text}")
+                row += " +" + re.escape(place) + r" (at|near) actors_to_debug\.cpp:(\d+)"
+            matches = [match for line in lines if (match := re.fullmatch(row, line))]
+            self.assertTrue(matches, f"{row}\n{text}")
+            if (calls := CALLS.get(re.search(r"from (\w+)|$", place or "")[1])) is not None:
+                how, line = matches[0].groups()
+                self.assertLessEqual(abs(int(line) - calls), {"at": 0, "near": 3}[how], text)
+            elif place is not None:
+                self.assertEqual(matches[0][1], "at", text)
         self.assertRegex(text, rf"(?m)^<{self.RUNNING}\.1> +running +0 +0 +Runner$")
         self.assertNotRegex(text, r"(?m)^<0\.1>")
         self.assertIn(self.COUNTS, text)
@@ -163,7 +179,7 @@ class Live(Actors):
     def test_the_list_can_be_cut(self):
         self.assertRegex(self.said["one"], r"(?m)^<1\.1>")
         self.assertNotRegex(self.said["one"], r"(?m)^<2\.1>")
-        self.assertIn("10 not shown", self.said["one"])
+        self.assertIn("16 not shown", self.said["one"])
 
     def test_wrong_pids_are_named(self):
         for pid, error in self.PIDS.items():
@@ -207,7 +223,7 @@ class Core(Actors):
 
     def test_it_shows_what_the_process_showed(self):
         self.assertIn("SIGABRT", self.written)
-        self.assertRegex(self.written, r"core: 1[01] stacks of actors and cores are in it")
+        self.assertRegex(self.written, r"core: 1[67] stacks of actors and cores are in it")
         self.assertLess(self.core.stat().st_size, 500 << 20)
         table, sleeper, reader, looper, aborted = self.look_at(self.core)
         self.check_table(table)
@@ -243,13 +259,14 @@ class Core(Actors):
         lacking = "its stack is not in this core file"
         table, *backtraces = self.look_at(core)
         for name, (state, _) in self.ROWS.items():
-            row = next(line for line in table.splitlines() if re.search(rf" {name}\b", line))
+            row = next(line for line in table.splitlines() if re.search(rf" {name}( |$)", line))
             if "blocked" in state:
                 self.assertRegex(row, rf" {name} +\({lacking}\)$")
             else:
-                self.assertEqual("stuck" in state, row.endswith(f" ({lacking})"), row)
+                self.assertEqual("stuck" in state or name == "Mailbox<int>",
+                                 row.endswith(f" ({lacking})"), row)
         self.assertIn(self.COUNTS, table)
-        self.assertIn("The stacks of 9 are not there: write core files with `bulkhead gcore`.",
+        self.assertIn("The stacks of 15 are not there: write core files with `bulkhead gcore`.",
                       table)
         for text in backtraces:
             self.assertRegex(text, r"(?m)^actor <\d+\.1>, ")
@@ -294,6 +311,33 @@ class Trouble(unittest.TestCase):
             text = gdb(stripped, commands=("break _Exit", "run", *commands))
             self.assertEqual(
                 text.count("there is no debugging information of the runtime here"), 2, text)
+
+
+class Names(unittest.TestCase):
+    """What is made of the names that the debugging information has for functions."""
+
+    NAMES = {
+        "bulkhead::io::File::read[abi:cxx11](unsigned long)": "io::File::read",
+        "bulkhead::blocking<T::operator()()::{lambda()#1}>(T::operator()()::{lambda()#1}&&)":
+            "blocking",
+        "bulkhead::Reply<int>::operator->() const": "Reply::operator->",
+        "bulkhead::operator< <int>(A<int>, int)": "operator<",
+    }
+    USERS = {
+        "V<std::vector<std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator"
+        "<char> >, std::allocator<std::__cxx11::basic_string<char, std::char_traits<char>, "
+        "std::allocator<char> > > > >::receive": "V<std::vector<std::string>>::receive",
+        "(anonymous namespace)::f(int (*)(char)) const &": "(anonymous namespace)::f",
+        "main(int, char**)::Local::operator()(int)": "main::Local::operator()",
+        "A<void (int)>::f(std::function<void (int)>)": "A<void (int)>::f",
+    }
+
+    def test_they_are_as_their_authors_wrote_them(self):
+        names = [*self.NAMES, *self.USERS]
+        functions = ["short"] * len(self.NAMES) + ["without_parameters"] * len(self.USERS)
+        shown = gdb(commands=[f"python print({function}('{name}'))"
+                              for function, name in zip(functions, names)])
+        self.assertEqual(shown.splitlines(), [*self.NAMES.values(), *self.USERS.values()])
 
 
 class AutoLoad(unittest.TestCase):

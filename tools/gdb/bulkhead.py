@@ -27,6 +27,7 @@ GUEST_HOME = 0xfffe  # kGuestHome: not an actor
 NO_CORE = 0xffff
 MOST_SHOWN = 1000
 MOST_FRAMES_TO_PLACE = 24
+MOST_LINES_AWAY = 64
 
 # Frames of the runtime; those of its parts that users do not call; and those that call the user's
 # code, which begins above them.
@@ -43,6 +44,18 @@ LAMBDA = re.compile(r"::[{<]lambda\(.*")
 # Headers that have functions without a name of theirs in them: lambdas.
 LIBRARY_HEADER = re.compile(r"\binclude/bulkhead/.*\.hpp$")
 SYSTEM_HEADER = re.compile(r"/include/c\+\+/")
+C_HEADER = re.compile(r"^/usr/include/(?!c\+\+/)")
+OTHERS_HEADER = re.compile(rf"{LIBRARY_HEADER.pattern}|{SYSTEM_HEADER.pattern}|^/usr/include/")
+# What the name of a function is taken apart into, to find its parameters; and what is left out of
+# it: what its author did not write.
+NAME_PART = re.compile(r"\(anonymous namespace\)|\boperator *(?:\(\)|[-<>=]+)|.")
+NOT_WRITTEN = (
+    (re.compile(r"\[abi:\w+\]|\b__cxx11::"), ""),
+    (re.compile(r"\bstd::basic_string<char, std::char_traits<char>, std::allocator<char> *>"),
+     "std::string"),
+    (re.compile(r", std::allocator<(?:[^<>]|<[^<>]*>)*>"), ""),
+    (re.compile(r"(?<!operator) +>"), ">"),
+)
 
 NO_DEBUG_INFO = (
     "bulkhead: there is no debugging information of the runtime here. Is the program (or the core "
@@ -346,6 +359,8 @@ def whose(frame):
         return CALLED
     if SYSTEM.match(name) or SYSTEM_OBJECT.search(gdb.solib_name(frame.pc()) or ""):
         return SYSTEMS
+    if frame.type() == gdb.INLINE_FRAME and "::" not in name and C_HEADER.search(file_of(frame)):
+        return SYSTEMS  # the checks of _FORTIFY_SOURCE
     if name == "operator()":  # a lambda's
         if LIBRARY_HEADER.search(file_of(frame)):
             return INTERNAL
@@ -355,7 +370,7 @@ def whose(frame):
 
 
 def place_of(frame):
-    """A function of the user's, and the line it is at."""
+    """A function of the user's, and the line that it is at."""
     where = frame.name() or f"0x{frame.pc():x}"
     if where == "operator()":
         where = "a lambda"
@@ -367,10 +382,40 @@ def place_of(frame):
 
 
 def line_of(frame):
+    """The line that a function of the user's is at. Where the compiler has moved code of others'
+    headers into it, gdb knows those headers' lines only: then the nearest of its own."""
     sal = frame.find_sal()
     if sal.symtab is None or not sal.line:
         return ""
-    return f" at {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
+    how = "at"
+    if OTHERS_HEADER.search(sal.symtab.filename):
+        how = "near"
+        sal = next(lines_around(sal, function_at(frame.pc() - 1)), None)
+        if sal is None:
+            return ""
+    return f" {how} {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
+
+
+def lines_around(sal, function):
+    """A function's own lines: those before, the nearest first, and then those behind."""
+    for step in (lambda it: it.pc - 1, lambda it: it.last + 1 if it.last is not None else 0):
+        here = sal
+        for _ in range(MOST_LINES_AWAY):
+            at = step(here)
+            here = gdb.find_pc_line(at) if at > 0 else None
+            if here is None or here.symtab is None or not here.pc:
+                break
+            if (here.line and not OTHERS_HEADER.search(here.symtab.filename)
+                    and function_at(at) == function):
+                yield here
+
+
+def function_at(pc):
+    """What tells which function an instruction is of, also when that was inlined."""
+    block = gdb.block_for_pc(pc)
+    while block is not None and block.function is None:
+        block = block.superblock
+    return (block.function.name, block.start, block.end) if block is not None else None
 
 
 def place_in(frames):
@@ -421,14 +466,27 @@ def is_core_file():
 
 
 def short(name):
-    name = re.sub(r"^bulkhead::", "", name)
-    while "<" in name and (plain := re.sub(r"<[^<>]*>", "", name)) != name:
+    """A function of the library's or of the system's, without what it is made for."""
+    name = re.sub(r"^bulkhead::", "", without_parameters(name))
+    while "<" in name and (plain := re.sub(r"(?<!operator)<[^<>]*>", "", name)) != name:
         name = plain
-    return without_parameters(name)
+    return name.rstrip()
 
 
 def without_parameters(name):
-    return re.sub(r"(?<!operator)\((?!anonymous namespace)[^()]*\)( const)?$", "", name)
+    """The name of a function as its author would write it. Parentheses in a template's arguments
+    stay."""
+    for what, instead in NOT_WRITTEN:
+        name = what.sub(instead, name)
+    kept, parentheses, angles = "", 0, 0
+    for part in NAME_PART.findall(name):
+        if angles == 0 and part in "()":
+            parentheses += 1 if part == "(" else -1
+            continue
+        if parentheses == 0:
+            angles += {"<": 1, ">": -1}.get(part, 0)
+            kept += part
+    return re.sub(r"( const| volatile| ?&)+ *$", "", kept)
 
 
 class WithoutStatics:

@@ -130,6 +130,9 @@ class Live(Actors):
         "looper": ("bulkhead bt 6",),
         "idle": ("bulkhead bt 2.1",),
         "full": ("bulkhead bt 1 full",),
+        "some frames": ("bulkhead bt 1 2", "echo ---\\n", "bulkhead bt 1 -2"),
+        "no option": ("bulkhead bt 1 fulll", "bulkhead bt 5 fulll"),
+        "no folder": ("bulkhead gcore /nonexistent/core",),
         "one": ("bulkhead actors 1",),
         "running": ("thread 1", f"bulkhead bt {Actors.RUNNING}"),
         "selected": ("thread",),
@@ -159,6 +162,7 @@ class Live(Actors):
 
     def test_a_stuck_actor_is_shown_in_the_thread_that_it_was_left_in(self):
         self.check_stuck(self.said["reader"], self.said["looper"])
+        self.assertIn(" (bulkhead-away).", self.said["reader"])
 
     def test_a_running_actor_is_shown_on_its_thread_whichever_is_selected(self):
         self.assertRegex(self.said["running"], r"It runs on thread \d+ \(bulkhead-0\)")
@@ -184,6 +188,21 @@ class Live(Actors):
     def test_wrong_pids_are_named(self):
         for pid, error in self.PIDS.items():
             self.assertIn(error, self.said[f"pid {pid}"])
+
+    def test_a_number_of_frames(self):
+        first, last = self.said["some frames"].split("---")
+        self.assertEqual(re.findall(r"(?m)^#(\d+)", first), ["0", "1"])
+        self.assertIn("bulkhead::machine::leave", first)
+        self.assertEqual(len(re.findall(r"(?m)^#", last)), 2)
+        self.assertIn("bulkhead_trampoline_frame", last)
+
+    def test_what_gdb_refuses_is_an_error_with_a_text(self):
+        self.assertEqual(self.said["no option"].count('bulkhead: No symbol "fulll"'), 2,
+                         self.said["no option"])
+        self.assertIn("bulkhead: Failed to open '/nonexistent/core'", self.said["no folder"])
+        for said in self.said.values():
+            self.assertNotIn("Python Exception", said)
+            self.assertNotIn("Traceback", said)
 
     def test_a_number_that_is_none(self):
         self.assertIn("bulkhead: '-3' is no number of actors", self.said["no number"])
@@ -302,6 +321,23 @@ class Trouble(unittest.TestCase):
         self.assertEqual(before.count("bulkhead: there is no process"), len(commands), text)
         self.assertIn("0 actors", after)
         self.assertIn("there is no actor <0>, and never was one", after)
+
+    def test_what_a_core_file_cannot_do(self):
+        with tempfile.TemporaryDirectory() as folder:
+            core = pathlib.Path(folder) / "core"
+            gdb(PROGRAM, commands=("break stop_here", "run", f"bulkhead gcore {core}"))
+            text = gdb(PROGRAM, core, commands=(f"bulkhead gcore {folder}/another",))
+            self.assertRegex(text, r"(?m)^bulkhead: \w.*")
+            self.assertNotIn("Python Exception", text)
+
+    def test_the_help_names_the_columns(self):
+        text = gdb(PROGRAM, commands=("help bulkhead", "help bulkhead actors",
+                                      "help bulkhead bt", "help bulkhead gcore"))
+        columns = r"pid,\s+state,\s+core,\s+(queue length|length of the queue),\s+class,\s+and what"
+        self.assertEqual(len(re.findall(columns, text)), 2, text)
+        self.assertEqual(len(re.findall(r"blocked\s+or\s+stuck\s+(are\s+)?in", text)), 2, text)
+        self.assertIn("Show the backtrace of an actor: bulkhead bt PID [full]", text)
+        self.assertIn("Write a core file with the actors' stacks in it: bulkhead gcore FILE", text)
 
     def test_without_debugging_information(self):
         with tempfile.TemporaryDirectory() as folder:

@@ -12,6 +12,7 @@ in its hands may be seen half done.
 """
 
 import itertools
+import os
 import re
 import struct
 import types
@@ -533,7 +534,7 @@ WITHOUT_STATICS = WithoutStatics()
 
 
 def backtrace(options):
-    if "full" not in options.split():
+    if not {"full", "-full"} & set(options.split()):
         return gdb.execute(f"bt {options}", to_string=True)
     with WITHOUT_STATICS:
         return gdb.execute(f"with print static-members off -- bt {options}", to_string=True)
@@ -544,8 +545,8 @@ def backtrace(options):
 class Bulkhead(gdb.Command):
     """Actors of a program that uses Bulkhead.
 
-bulkhead actors [MOST]  lists the live actors: pid, class, state, core, queue length, and for
-                        blocked ones what they are blocked in. At most 1000, or MOST.
+bulkhead actors [MOST]  lists the live actors: pid, state, core, queue length, class, and what
+                        those that are blocked or stuck are in. At most 1000, or MOST.
 bulkhead bt PID [full]  shows the backtrace of an actor. PID is <3.1>, 3.1 or 3.
 bulkhead gcore FILE     writes a core file, as gcore does, with the actors' stacks in it."""
 
@@ -559,13 +560,29 @@ def require_process():
                            "a core file")
 
 
-class Actors(gdb.Command):
-    """bulkhead actors [MOST]: the live actors, one a line; at most 1000, or MOST."""
+class Command(gdb.Command):
+    """What gdb cannot do for a command is an error with a text, not an exception of Python's."""
+    def invoke(self, argument, from_tty):
+        try:
+            self.do(argument.strip())
+        except gdb.MemoryError as error:
+            raise gdb.GdbError(f"bulkhead: {error}: is the core file whole?" if is_core_file()
+                               else f"bulkhead: {error}") from error
+        except (gdb.error, OSError) as error:
+            raise gdb.GdbError(f"bulkhead: {error}") from error
+
+
+class Actors(Command):
+    """List the live actors: bulkhead actors [MOST]
+
+One a line, at most 1000, or MOST: pid, state, core, length of the queue, class, and what those that
+are blocked or stuck are in, of the library or of the system, and from which function of yours."""
     def __init__(self):
         super().__init__("bulkhead actors", gdb.COMMAND_STACK)
 
-    def invoke(self, argument, from_tty):
-        if argument and not re.fullmatch(r"[1-9]\d*", argument.strip()):
+    @staticmethod
+    def do(argument):
+        if argument and not re.fullmatch(r"[1-9]\d*", argument):
             raise gdb.GdbError(f"bulkhead: '{argument}' is no number of actors")
         require_process()
         most = int(argument) if argument else MOST_SHOWN
@@ -595,12 +612,15 @@ class Actors(gdb.Command):
             print(f"The stacks of {lacking} are not there{advice()}.")
 
 
-class Backtrace(gdb.Command):
-    """bulkhead bt PID [full]: the backtrace of an actor. PID is <3.1>, 3.1 or 3."""
+class Backtrace(Command):
+    """Show the backtrace of an actor: bulkhead bt PID [full]
+
+PID is <3.1>, 3.1, or 3 for whoever lives there now. With full, also its local variables. Other
+options of gdb's bt may follow as well, such as a number of frames."""
     def __init__(self):
         super().__init__("bulkhead bt", gdb.COMMAND_STACK)
 
-    def invoke(self, argument, from_tty):
+    def do(self, argument):
         words = argument.split()
         if not words:
             raise gdb.GdbError("bulkhead: bt wants a pid: bulkhead bt <3.1>")
@@ -618,7 +638,7 @@ class Backtrace(gdb.Command):
             print(sentence(no_stack() + advice()))
         else:
             with On(actor):
-                print(without_first(backtrace(options)), end="")
+                print(without_first(backtrace(one_more(options))), end="")
 
     @staticmethod
     def show_running(actor, options):
@@ -690,15 +710,20 @@ def core_at(index):
 
 
 def without_first(text):
-    """A backtrace without its frame 0, the others numbered from 0 on."""
+    """A backtrace without its frame 0, if that is in it, the others numbered from 0 on."""
     lines = text.splitlines(keepends=True)
-    start = next((i for i, line in enumerate(lines) if re.match(r"#1\b", line)), len(lines))
+    start = next((i for i, line in enumerate(lines) if re.match(r"#[1-9]", line)), len(lines))
     return "".join(re.sub(r"^#(\d+)( *)", lambda m: f"#{int(m[1]) - 1}".ljust(len(m[0])), line)
                    for line in lines[start:])
 
 
-class Gcore(gdb.Command):
-    """bulkhead gcore FILE: writes a core file, as gcore does, with the actors' stacks in it.
+def one_more(options):
+    """For a backtrace whose frame 0 is not shown: a number of innermost frames is one more."""
+    return re.sub(r"(?<!\S)[1-9]\d*(?!\S)", lambda match: str(int(match[0]) + 1), options)
+
+
+class Gcore(Command):
+    """Write a core file with the actors' stacks in it: bulkhead gcore FILE
 
 gdb's own gcore gives up on the rest of a mapping at the first address that it cannot read, and
 below each stack there is a guard that nobody can read."""
@@ -706,13 +731,14 @@ below each stack there is a guard that nobody can read."""
     def __init__(self):
         super().__init__("bulkhead gcore", gdb.COMMAND_STACK, gdb.COMPLETE_FILENAME)
 
-    def invoke(self, argument, from_tty):
+    @staticmethod
+    def do(argument):
         if not argument:
             raise gdb.GdbError("bulkhead: gcore wants the name of a file")
         require_process()
         layout = Layout()
         gdb.execute(f"gcore {argument}", to_string=True)
-        with open(argument, "r+b") as core:
+        with open(os.path.expanduser(argument), "r+b") as core:
             segments = load_segments(core)
             written = sum(copy_into(core, segments, first, end)
                           for first, end in stack_ranges(layout))

@@ -439,7 +439,7 @@ def place_in(frames):
 
 
 def where_blocked(actor, threads):
-    """What it is blocked or stuck in. Only for those that are not running."""
+    """What it is blocked or stuck in."""
     if actor.turn == AWAY:
         thread = thread_of(actor, threads)
         if thread is None:
@@ -462,8 +462,9 @@ def advice():
 
 
 def is_core_file():
-    connection = gdb.selected_inferior().connection
-    return connection is not None and connection.type == "core"
+    # gdb tells from 12 on. The stacks of live processes are there.
+    connection = getattr(gdb.selected_inferior(), "connection", None)
+    return connection is None or connection.type == "core"
 
 
 def short(name):
@@ -646,7 +647,8 @@ options of gdb's bt may follow as well, such as a number of frames."""
         if actor.lacks_stack:
             if thread is not None:
                 with Selected(thread):
-                    print(f"It runs on {named(thread)}, in {place_in(innermost())}.")
+                    where = ", in ".join(filter(None, (named(thread), place_in(innermost()))))
+                print(f"It runs on {where}.")
             print(sentence(no_stack() + advice()))
             return
         if thread is None:

@@ -153,6 +153,7 @@ void Crew::main(Worker& me) {
       break;
     }
     come_home(me);
+    machine::name_thread("bulkhead-spare");
     if (!is_kept(me)) break;
   }
   end_worker(me);
@@ -285,6 +286,7 @@ Crew::Look Crew::hand_over(Core& core, Seen& seen, Anyway anyway) noexcept {
   }
   old.core = nullptr;
   if (old.bound) old.bound = !machine::unbind(old.thread, domain_.cpus());
+  machine::name_thread(old.thread, "bulkhead-away");
   core.worker = fresh;
   fresh->core = &core;
   ++away_count_;

@@ -111,6 +111,12 @@ bool bind(pthread_t thread, std::span<const int> cpus) noexcept {
   return bound;
 }
 
+void give_name(pthread_t thread, const char* name) noexcept {
+  char kept[16];
+  std::snprintf(kept, sizeof kept, "%s", name);
+  pthread_setname_np(thread, kept);
+}
+
 }  // namespace
 
 int process_id() noexcept { return getpid(); }
@@ -121,10 +127,10 @@ bool unbind(sync::Thread& thread, const std::vector<int>& cpus) noexcept {
   return bind(thread.native_handle(), cpus);
 }
 
-void name_thread(const char* name) noexcept {
-  char kept[16];
-  std::snprintf(kept, sizeof kept, "%s", name);
-  pthread_setname_np(pthread_self(), kept);
+void name_thread(const char* name) noexcept { give_name(pthread_self(), name); }
+
+void name_thread(sync::Thread& thread, const char* name) noexcept {
+  give_name(thread.native_handle(), name);
 }
 
 }  // namespace bulkhead::machine

@@ -29,6 +29,8 @@ bool unbind(sync::Thread& thread, const std::vector<int>& cpus) noexcept;
 
 /// Names the calling thread, for debuggers and top; at most 15 characters are kept.
 void name_thread(const char* name) noexcept;
+/// The same for another thread, which has not been joined.
+void name_thread(sync::Thread& thread, const char* name) noexcept;
 
 /// Another one in a child that was forked.
 [[nodiscard]] int process_id() noexcept;

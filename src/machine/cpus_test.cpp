@@ -5,6 +5,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <atomic>
 #include <string>
 #include <thread>
 
@@ -76,6 +77,20 @@ TEST(Cpus, a_thread_has_a_name_of_which_15_characters_are_kept) {
     pthread_getname_np(pthread_self(), name, sizeof name);
     EXPECT_STREQ(name, "a name that is ");
   }).join();
+}
+
+TEST(Cpus, another_thread_can_be_named) {
+  std::atomic<bool> named = false;
+  char name[32] = {};
+  std::thread other([&] {
+    named.wait(false);
+    pthread_getname_np(pthread_self(), name, sizeof name);
+  });
+  name_thread(other, "another name that is far too long");
+  named = true;
+  named.notify_one();
+  other.join();
+  EXPECT_STREQ(name, "another name th");
 }
 
 }  // namespace

@@ -6,8 +6,6 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -29,16 +27,7 @@ using support::eventually;
 using support::Live;
 using namespace std::chrono_literals;
 
-std::size_t pool_threads() {
-  std::size_t count = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream file(task.path() / "comm");
-    std::string name;
-    std::getline(file, name);
-    if (name == "bulkhead-block") ++count;
-  }
-  return count;
-}
+std::size_t pool_threads() { return support::threads_named("bulkhead-block"); }
 
 class BlockingCalls : public support::Running {
  protected:

@@ -4,10 +4,7 @@
 #include <unistd.h>
 #include <bulkhead/bulkhead.hpp>
 
-#include <algorithm>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <set>
 #include <string>
 #include <vector>
@@ -33,17 +30,6 @@ std::vector<int> allowed_cpus() {
     if (CPU_ISSET(cpu, &set)) cpus.push_back(cpu);
   }
   return cpus;
-}
-
-std::vector<std::string> thread_names() {
-  std::vector<std::string> names;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream file(task.path() / "comm");
-    std::string name;
-    std::getline(file, name);
-    names.push_back(name);
-  }
-  return names;
 }
 
 // What an actor sees of the thread that it runs on.
@@ -87,9 +73,8 @@ TEST_P(CoresAndThreads, a_runtime_of_n_cores_runs_n_threads_and_a_watch_and_none
 TEST_P(CoresAndThreads, the_threads_are_named_after_their_cores) {
   Runtime runtime(config());
   runtime.start();
-  const auto names = thread_names();
   for (std::size_t i = 0; i < cores(); ++i) {
-    EXPECT_EQ(std::ranges::count(names, "bulkhead-" + std::to_string(i)), 1) << i;
+    EXPECT_EQ(support::threads_named("bulkhead-" + std::to_string(i)), 1u) << i;
   }
 }
 

@@ -2,12 +2,11 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 #include <string>
 #include <vector>
 
 #include "net_support.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -21,16 +20,7 @@ using support::kDeadline;
 class NetLookups : public support::Network {};
 ON_ONE_AND_SEVERAL_CORES(NetLookups);
 
-std::size_t lookup_threads() {
-  std::size_t count = 0;
-  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
-    std::ifstream file(task.path() / "comm");
-    std::string name;
-    std::getline(file, name);
-    if (name == "bulkhead-lookup") ++count;
-  }
-  return count;
-}
+std::size_t lookup_threads() { return support::threads_named("bulkhead-lookup"); }
 
 // B19
 TEST_P(NetLookups, localhost_is_this_machine) {

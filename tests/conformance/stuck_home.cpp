@@ -1,5 +1,6 @@
 // D3: an actor whose core has gone on without it comes home, and goes on as if nothing had been.
 #include <gtest/gtest.h>
+#include <pthread.h>
 #include <bulkhead/bulkhead.hpp>
 #include <bulkhead/net.hpp>
 
@@ -12,6 +13,7 @@
 
 #include "support/live.hpp"
 #include "support/log.hpp"
+#include "support/process.hpp"
 #include "support/stuck.hpp"
 
 namespace {
@@ -73,6 +75,29 @@ TEST_P(StuckHome, whatever_the_first_call_is) {
   EXPECT_EQ(calls, 1);
   EXPECT_EQ(sent.entries(), (std::vector<int>{1, 2, 3}));
   EXPECT_GE(runtime.stats().handed_over, 14u);
+}
+
+// D3: debuggers and top tell the thread of a stuck handler from that of its core.
+TEST_P(StuckHome, the_name_of_a_thread_says_what_it_is_used_for) {
+  const auto name = [] {
+    std::array<char, 32> text{};
+    EXPECT_EQ(pthread_getname_np(pthread_self(), text.data(), text.size()), 0);
+    return std::string(text.data());
+  };
+  const auto is_cores = [&name] {  // unless it is left between the two
+    const std::string core = "bulkhead-" + std::to_string(this_actor::core());
+    return name() == core;
+  };
+  for (int i = 0; i < 3; ++i) {  // the threads are used again
+    in_actor([&] {
+      EXPECT_TRUE(eventually(is_cores));
+      be_left();
+      EXPECT_EQ(name(), "bulkhead-away");
+      EXPECT_TRUE(eventually(is_cores));
+    });
+  }
+  EXPECT_TRUE(eventually([] { return support::threads_named("bulkhead-spare") > 0; }));
+  EXPECT_TRUE(eventually([] { return support::threads_named("bulkhead-away") == 0; }));
 }
 
 // D3: its own messages wait for it, in order.

@@ -2,6 +2,7 @@
 // all there, the program calls stop_here(), where a breakpoint stops it; or, with "abort" as its
 // argument, ends by an abort in an actor.
 #include <bulkhead/bulkhead.hpp>
+#include <bulkhead/net.hpp>
 
 #include <unistd.h>
 
@@ -105,13 +106,47 @@ struct Owner {
   }
 };
 
+// Calls in whose midst stands code of the library's headers, or of the standard library's. The
+// lines that call are marked.
+struct Napper {
+  void operator()() const {
+    for (int naps = 0; naps < 1000; ++naps) {
+      this_actor::sleep_for(10min);  // calls: Napper
+    }
+  }
+};
+struct Opener {
+  int descriptor;
+  void operator()() const {
+    auto file = bulkhead::io::File::open("/dev/fd/" + std::to_string(descriptor));
+    static_cast<void>(file->read(10));  // calls: Opener
+  }
+};
+struct Accepter {
+  void operator()() const {
+    auto listener = bulkhead::net::Listener::listen(bulkhead::net::Endpoint::loopback(0));
+    static_cast<void>(listener->accept());  // calls: Accepter
+  }
+};
+struct Leaver {
+  void operator()() const {
+    bulkhead::CancellationScope scope;
+    scope.spawn_with({.pinned = true}, Errand{});
+  }  // calls: Leaver
+};
+struct Nexter {
+  void operator()(bulkhead::Mailbox<int>& mailbox) const {
+    mailbox.next([](int) {});  // calls: Nexter
+  }
+};
+
 // Those who are stuck: one in a system call, in a frame of its own, and one in a loop.
 std::atomic<int> stuck = 0;
 
 [[gnu::noinline]] char wait_for_a_byte(int descriptor) {
   char byte = 0;
   ++stuck;
-  static_cast<void>(::read(descriptor, &byte, 1));
+  if (::read(descriptor, &byte, 1) != 1) byte = '?';
   return byte;
 }
 
@@ -173,6 +208,11 @@ int main(int argc, char** argv) {
   const bool aborts = argc > 1 && std::strcmp(argv[1], "abort") == 0;
   const auto runner = runtime.spawn_with<Runner>({.core = 0, .pinned = true}, aborts);
   const auto owner = runtime.spawn_with({.core = 1, .pinned = true}, Owner{});
+  runtime.spawn_with({.core = 0, .pinned = true}, Napper{});
+  runtime.spawn_with({.core = 0, .pinned = true}, Opener{pipe[0]});
+  runtime.spawn_with({.core = 0, .pinned = true}, Accepter{});
+  runtime.spawn_with({.core = 1, .pinned = true}, Leaver{});
+  runtime.spawn_with<bulkhead::Mailbox<int>>({.core = 0, .pinned = true}, Nexter{});
   // Those who are blocked do not count as idle: give them time to get there.
   std::this_thread::sleep_for(300ms);
   std::printf("ended %s sleeper %s holder %s blocker %s\n", to_string(ended).c_str(),

@@ -55,6 +55,17 @@ std::string text_of(std::FILE* file) {
 
 }  // namespace
 
+std::size_t threads_named(const std::string& name) {
+  std::size_t count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream file(task.path() / "comm");
+    std::string its_name;
+    std::getline(file, its_name);
+    if (its_name == name) ++count;
+  }
+  return count;
+}
+
 std::size_t open_descriptors() { return entries_of("/proc/self/fd"); }
 
 std::size_t threads() {

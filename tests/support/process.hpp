@@ -11,6 +11,8 @@ namespace support {
 
 [[nodiscard]] std::size_t open_descriptors();
 [[nodiscard]] std::size_t threads();
+/// Of those, the ones that debuggers and top show under this name.
+[[nodiscard]] std::size_t threads_named(const std::string& name);
 [[nodiscard]] std::size_t mappings();
 [[nodiscard]] std::size_t resident_bytes();
 /// The kernel's limit on mappings, vm.max_map_count.

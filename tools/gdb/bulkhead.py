@@ -12,6 +12,7 @@ in its hands may be seen half done.
 """
 
 import itertools
+import os
 import re
 import struct
 import types
@@ -27,6 +28,7 @@ GUEST_HOME = 0xfffe  # kGuestHome: not an actor
 NO_CORE = 0xffff
 MOST_SHOWN = 1000
 MOST_FRAMES_TO_PLACE = 24
+MOST_LINES_AWAY = 64
 
 # Frames of the runtime; those of its parts that users do not call; and those that call the user's
 # code, which begins above them.
@@ -43,6 +45,18 @@ LAMBDA = re.compile(r"::[{<]lambda\(.*")
 # Headers that have functions without a name of theirs in them: lambdas.
 LIBRARY_HEADER = re.compile(r"\binclude/bulkhead/.*\.hpp$")
 SYSTEM_HEADER = re.compile(r"/include/c\+\+/")
+C_HEADER = re.compile(r"^/usr/include/(?!c\+\+/)")
+OTHERS_HEADER = re.compile(rf"{LIBRARY_HEADER.pattern}|{SYSTEM_HEADER.pattern}|^/usr/include/")
+# What the name of a function is taken apart into, to find its parameters; and what is left out of
+# it: what its author did not write.
+NAME_PART = re.compile(r"\(anonymous namespace\)|\boperator *(?:\(\)|[-<>=]+)|.")
+NOT_WRITTEN = (
+    (re.compile(r"\[abi:\w+\]|\b__cxx11::"), ""),
+    (re.compile(r"\bstd::basic_string<char, std::char_traits<char>, std::allocator<char> *>"),
+     "std::string"),
+    (re.compile(r", std::allocator<(?:[^<>]|<[^<>]*>)*>"), ""),
+    (re.compile(r"(?<!operator) +>"), ">"),
+)
 
 NO_DEBUG_INFO = (
     "bulkhead: there is no debugging information of the runtime here. Is the program (or the core "
@@ -98,6 +112,7 @@ class Layout:
         self.class_name = self.offset(self.class_type, "name")
         self.stack_saved = self.offset(self.stack_type, "saved")
         self.stack_class = self.offset(self.stack_type, "size_class")
+        self.stack_bottom = self.offset(self.stack_type, "bottom")
         self.core_stack = self.offset(self.core_type, "stack")
         self.core_running = self.offset(self.core_type, "running")
 
@@ -108,6 +123,14 @@ class Layout:
                 return field.bitpos // 8
         raise gdb.GdbError(f"bulkhead: {kind.name} has no member {member}: this script is of "
                            "another version of Bulkhead than the program")
+
+    def has_stack(self, top):
+        """Whether a stack's memory is there. A core file may hold zeros in its place, or end before
+        it; no stack's record is zero."""
+        try:
+            return number_at(top + self.stack_bottom) != 0
+        except gdb.MemoryError:
+            return False
 
     def stack_size(self, top):
         return 16384 << number_at(top + self.stack_class, 1)
@@ -167,6 +190,37 @@ class Actor:
     def saved(self):
         """The stack pointer that it left its stack with; 0 when it has left none."""
         return number_at(self.stack + self.layout.stack_saved) if self.stack != 0 else 0
+
+    @property
+    def is_running(self):
+        return self.turn in (RUNNING, OPENING)
+
+    @property
+    def running_on(self):
+        """The stack that it runs on, whoever's it is; 0 when nobody knows."""
+        if self.turn == AWAY:
+            return self.stack
+        core = core_at(self.home)
+        slot = self.layout.base + self.index * self.layout.slot_size
+        if core == 0 or number_at(core + self.layout.core_running) != slot:
+            return 0
+        return number_at(core + self.layout.core_stack)
+
+    @property
+    def lacks_stack(self):
+        """Whether it has a stack whose memory is not there: nothing is to be said of its frames."""
+        try:
+            top = self.running_on if self.is_running else self.stack
+            if top == 0:
+                return False
+            if not self.layout.has_stack(top):
+                return True
+            if self.is_running or self.turn == AWAY:
+                return False
+            frame = frame_layout()
+            return number_at(self.saved + frame["registers"][frame["pc"]]) == 0
+        except gdb.MemoryError:
+            return True
 
 
 def read_slots(layout, first, count):
@@ -275,6 +329,15 @@ def frames_from(frame):
         frame = frame.older()
 
 
+def innermost():
+    """Those of the selected thread that its registers suffice for: the innermost and those that it
+    is inlined into."""
+    for frame in frames_from(gdb.newest_frame()):
+        yield frame
+        if frame.type() != gdb.INLINE_FRAME:
+            break
+
+
 def file_of(frame):
     """Where its function was written; "" when nobody knows. (Of an inlined function, gdb's symbol
     says where it was called.)"""
@@ -297,6 +360,8 @@ def whose(frame):
         return CALLED
     if SYSTEM.match(name) or SYSTEM_OBJECT.search(gdb.solib_name(frame.pc()) or ""):
         return SYSTEMS
+    if frame.type() == gdb.INLINE_FRAME and "::" not in name and C_HEADER.search(file_of(frame)):
+        return SYSTEMS  # the checks of _FORTIFY_SOURCE
     if name == "operator()":  # a lambda's
         if LIBRARY_HEADER.search(file_of(frame)):
             return INTERNAL
@@ -306,7 +371,7 @@ def whose(frame):
 
 
 def place_of(frame):
-    """A function of the user's, and the line it is at."""
+    """A function of the user's, and the line that it is at."""
     where = frame.name() or f"0x{frame.pc():x}"
     if where == "operator()":
         where = "a lambda"
@@ -318,10 +383,40 @@ def place_of(frame):
 
 
 def line_of(frame):
+    """The line that a function of the user's is at. Where the compiler has moved code of others'
+    headers into it, gdb knows those headers' lines only: then the nearest of its own."""
     sal = frame.find_sal()
     if sal.symtab is None or not sal.line:
         return ""
-    return f" at {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
+    how = "at"
+    if OTHERS_HEADER.search(sal.symtab.filename):
+        how = "near"
+        sal = next(lines_around(sal, function_at(frame.pc() - 1)), None)
+        if sal is None:
+            return ""
+    return f" {how} {sal.symtab.filename.rsplit('/', 1)[-1]}:{sal.line}"
+
+
+def lines_around(sal, function):
+    """A function's own lines: those before, the nearest first, and then those behind."""
+    for step in (lambda it: it.pc - 1, lambda it: it.last + 1 if it.last is not None else 0):
+        here = sal
+        for _ in range(MOST_LINES_AWAY):
+            at = step(here)
+            here = gdb.find_pc_line(at) if at > 0 else None
+            if here is None or here.symtab is None or not here.pc:
+                break
+            if (here.line and not OTHERS_HEADER.search(here.symtab.filename)
+                    and function_at(at) == function):
+                yield here
+
+
+def function_at(pc):
+    """What tells which function an instruction is of, also when that was inlined."""
+    block = gdb.block_for_pc(pc)
+    while block is not None and block.function is None:
+        block = block.superblock
+    return (block.function.name, block.start, block.end) if block is not None else None
 
 
 def place_in(frames):
@@ -350,22 +445,50 @@ def where_blocked(actor, threads):
         if thread is None:
             return ""
         with Selected(thread):
-            return place_in(frames_from(gdb.newest_frame()))
-    if actor.stack == 0:
+            return place_in(innermost() if actor.lacks_stack else frames_from(gdb.newest_frame()))
+    if actor.stack == 0 or actor.lacks_stack:
         return ""
     with On(actor):
         return place_in(frames_of(actor))
 
 
+def no_stack():
+    """What is said of an actor whose stack's memory is not there."""
+    return "its stack is not in this core file" if is_core_file() else "its stack cannot be read"
+
+
+def advice():
+    return ": write core files with `bulkhead gcore`" if is_core_file() else ""
+
+
+def is_core_file():
+    # gdb tells from 12 on. The stacks of live processes are there.
+    connection = getattr(gdb.selected_inferior(), "connection", None)
+    return connection is None or connection.type == "core"
+
+
 def short(name):
-    name = re.sub(r"^bulkhead::", "", name)
-    while "<" in name and (plain := re.sub(r"<[^<>]*>", "", name)) != name:
+    """A function of the library's or of the system's, without what it is made for."""
+    name = re.sub(r"^bulkhead::", "", without_parameters(name))
+    while "<" in name and (plain := re.sub(r"(?<!operator)<[^<>]*>", "", name)) != name:
         name = plain
-    return without_parameters(name)
+    return name.rstrip()
 
 
 def without_parameters(name):
-    return re.sub(r"(?<!operator)\((?!anonymous namespace)[^()]*\)( const)?$", "", name)
+    """The name of a function as its author would write it. Parentheses in a template's arguments
+    stay."""
+    for what, instead in NOT_WRITTEN:
+        name = what.sub(instead, name)
+    kept, parentheses, angles = "", 0, 0
+    for part in NAME_PART.findall(name):
+        if angles == 0 and part in "()":
+            parentheses += 1 if part == "(" else -1
+            continue
+        if parentheses == 0:
+            angles += {"<": 1, ">": -1}.get(part, 0)
+            kept += part
+    return re.sub(r"( const| volatile| ?&)+ *$", "", kept)
 
 
 class WithoutStatics:
@@ -412,7 +535,7 @@ WITHOUT_STATICS = WithoutStatics()
 
 
 def backtrace(options):
-    if "full" not in options.split():
+    if not {"full", "-full"} & set(options.split()):
         return gdb.execute(f"bt {options}", to_string=True)
     with WITHOUT_STATICS:
         return gdb.execute(f"with print static-members off -- bt {options}", to_string=True)
@@ -423,8 +546,8 @@ def backtrace(options):
 class Bulkhead(gdb.Command):
     """Actors of a program that uses Bulkhead.
 
-bulkhead actors [MOST]  lists the live actors: pid, class, state, core, queue length, and for
-                        blocked ones what they are blocked in. At most 1000, or MOST.
+bulkhead actors [MOST]  lists the live actors: pid, state, core, queue length, class, and what
+                        those that are blocked or stuck are in. At most 1000, or MOST.
 bulkhead bt PID [full]  shows the backtrace of an actor. PID is <3.1>, 3.1 or 3.
 bulkhead gcore FILE     writes a core file, as gcore does, with the actors' stacks in it."""
 
@@ -438,19 +561,35 @@ def require_process():
                            "a core file")
 
 
-class Actors(gdb.Command):
-    """bulkhead actors [MOST]: the live actors, one a line; at most 1000, or MOST."""
+class Command(gdb.Command):
+    """What gdb cannot do for a command is an error with a text, not an exception of Python's."""
+    def invoke(self, argument, from_tty):
+        try:
+            self.do(argument.strip())
+        except gdb.MemoryError as error:
+            raise gdb.GdbError(f"bulkhead: {error}: is the core file whole?" if is_core_file()
+                               else f"bulkhead: {error}") from error
+        except (gdb.error, OSError) as error:
+            raise gdb.GdbError(f"bulkhead: {error}") from error
+
+
+class Actors(Command):
+    """List the live actors: bulkhead actors [MOST]
+
+One a line, at most 1000, or MOST: pid, state, core, length of the queue, class, and what those that
+are blocked or stuck are in, of the library or of the system, and from which function of yours."""
     def __init__(self):
         super().__init__("bulkhead actors", gdb.COMMAND_STACK)
 
-    def invoke(self, argument, from_tty):
-        if argument and not re.fullmatch(r"[1-9]\d*", argument.strip()):
+    @staticmethod
+    def do(argument):
+        if argument and not re.fullmatch(r"[1-9]\d*", argument):
             raise gdb.GdbError(f"bulkhead: '{argument}' is no number of actors")
         require_process()
         most = int(argument) if argument else MOST_SHOWN
         row = "{:<16} {:<16} {:>5} {:>6}  {:<32} {}"
         counts = [0] * len(TURNS)
-        shown = 0
+        shown = lacking = 0
         layout = Layout()
         threads = stack_pointers()
         print(row.format("pid", "state", "core", "queue", "class", "blocked in").rstrip())
@@ -459,21 +598,30 @@ class Actors(gdb.Command):
             if shown < most:
                 shown += 1
                 core = actor.home if actor.home != NO_CORE else "-"
+                where = where_blocked(actor, threads)
+                if actor.lacks_stack:
+                    lacking += 1
+                    where = f"{where} ({no_stack()})".lstrip()
                 print(row.format(actor.pid, actor.state, core, actor.length, actor.class_name,
-                                 where_blocked(actor, threads)).rstrip())
+                                 where).rstrip())
         total = sum(counts)
         kinds = ", ".join(f"{count} {TURNS[turn]}" for turn, count in enumerate(counts) if count)
         print(f"{total} actors" + (f": {kinds}" if total else "")
               + (f"; {total - shown} not shown (bulkhead actors {total} shows all)"
                  if shown < total else ""))
+        if lacking > 0:
+            print(f"The stacks of {lacking} are not there{advice()}.")
 
 
-class Backtrace(gdb.Command):
-    """bulkhead bt PID [full]: the backtrace of an actor. PID is <3.1>, 3.1 or 3."""
+class Backtrace(Command):
+    """Show the backtrace of an actor: bulkhead bt PID [full]
+
+PID is <3.1>, 3.1, or 3 for whoever lives there now. With full, also its local variables. Other
+options of gdb's bt may follow as well, such as a number of frames."""
     def __init__(self):
         super().__init__("bulkhead bt", gdb.COMMAND_STACK)
 
-    def invoke(self, argument, from_tty):
+    def do(self, argument):
         words = argument.split()
         if not words:
             raise gdb.GdbError("bulkhead: bt wants a pid: bulkhead bt <3.1>")
@@ -483,22 +631,40 @@ class Backtrace(gdb.Command):
         options = " ".join(words[1:])
         print(f"actor {actor.pid}, {actor.class_name}: {actor.state}, on core {actor.home}, "
               f"{actor.length} in its queue")
-        if actor.turn in (RUNNING, OPENING, AWAY):
+        if actor.is_running or actor.turn == AWAY:
             self.show_running(actor, options)
         elif actor.stack == 0:
             print("It is not in a handler, and has no stack.")
+        elif actor.lacks_stack:
+            print(sentence(no_stack() + advice()))
         else:
             with On(actor):
-                print(without_first(backtrace(options)), end="")
+                print(without_first(backtrace(one_more(options))), end="")
 
     @staticmethod
     def show_running(actor, options):
         thread = thread_of(actor, stack_pointers())
+        if actor.lacks_stack:
+            if thread is not None:
+                with Selected(thread):
+                    where = ", in ".join(filter(None, (named(thread), place_in(innermost()))))
+                print(f"It runs on {where}.")
+            print(sentence(no_stack() + advice()))
+            return
         if thread is None:
             raise gdb.GdbError(f"bulkhead: {actor.pid} runs, but its thread was not found")
         with Selected(thread):
-            print(f"It runs on thread {thread.num} ({thread.name or 'no name'}).")
+            print(f"It runs on {named(thread)}.")
             print(backtrace(options), end="")
+
+
+def named(thread):
+    """Threads of core files have no names."""
+    return f"thread {thread.num} ({thread.name or f'LWP {thread.ptid[1]}'})"
+
+
+def sentence(text):
+    return text[0].upper() + text[1:] + "."
 
 
 class Selected:
@@ -528,16 +694,11 @@ def stack_pointers():
 def thread_of(actor, threads):
     """The thread whose stack pointer lies in the stack that the actor's core runs on; or, when the
     core has gone on without the actor, in the actor's."""
-    layout = actor.layout
     try:
-        core = core_at(actor.home)
-        top = actor.stack
-        if actor.turn != AWAY:
-            slot = layout.base + actor.index * layout.slot_size
-            if number_at(core + layout.core_running) != slot:
-                return None
-            top = number_at(core + layout.core_stack)
-        low = top - layout.stack_size(top)
+        top = actor.running_on
+        if top == 0:
+            return None
+        low = top - actor.layout.stack_size(top)
     except (gdb.error, gdb.MemoryError):
         return None
     return next((thread for sp, thread in threads if low - 65536 <= sp <= top), None)
@@ -551,15 +712,20 @@ def core_at(index):
 
 
 def without_first(text):
-    """A backtrace without its frame 0, the others numbered from 0 on."""
+    """A backtrace without its frame 0, if that is in it, the others numbered from 0 on."""
     lines = text.splitlines(keepends=True)
-    start = next((i for i, line in enumerate(lines) if re.match(r"#1\b", line)), len(lines))
+    start = next((i for i, line in enumerate(lines) if re.match(r"#[1-9]", line)), len(lines))
     return "".join(re.sub(r"^#(\d+)( *)", lambda m: f"#{int(m[1]) - 1}".ljust(len(m[0])), line)
                    for line in lines[start:])
 
 
-class Gcore(gdb.Command):
-    """bulkhead gcore FILE: writes a core file, as gcore does, with the actors' stacks in it.
+def one_more(options):
+    """For a backtrace whose frame 0 is not shown: a number of innermost frames is one more."""
+    return re.sub(r"(?<!\S)[1-9]\d*(?!\S)", lambda match: str(int(match[0]) + 1), options)
+
+
+class Gcore(Command):
+    """Write a core file with the actors' stacks in it: bulkhead gcore FILE
 
 gdb's own gcore gives up on the rest of a mapping at the first address that it cannot read, and
 below each stack there is a guard that nobody can read."""
@@ -567,13 +733,14 @@ below each stack there is a guard that nobody can read."""
     def __init__(self):
         super().__init__("bulkhead gcore", gdb.COMMAND_STACK, gdb.COMPLETE_FILENAME)
 
-    def invoke(self, argument, from_tty):
+    @staticmethod
+    def do(argument):
         if not argument:
             raise gdb.GdbError("bulkhead: gcore wants the name of a file")
         require_process()
         layout = Layout()
         gdb.execute(f"gcore {argument}", to_string=True)
-        with open(argument, "r+b") as core:
+        with open(os.path.expanduser(argument), "r+b") as core:
             segments = load_segments(core)
             written = sum(copy_into(core, segments, first, end)
                           for first, end in stack_ranges(layout))

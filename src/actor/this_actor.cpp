@@ -108,7 +108,8 @@ void sleep_for(Timeout time) {
 std::stop_token stop_token() {
   const core::Inside inside;  // not briefly: what takes memory may be made to give way
   core::Core* core = core::Core::current();
-  core::Extras& extras = core::extras_of(self(core, "this_actor::stop_token"), *core);
+  core::Slot& slot = self(core, "this_actor::stop_token");
+  core::Extras& extras = core::extras_of(slot, *core);
   if (extras.stop == nullptr) extras.stop = new sync::StopSource;
   return extras.stop->get_token();
 }

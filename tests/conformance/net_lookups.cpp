@@ -129,6 +129,7 @@ TEST_P(NetLookups, a_stream_connects_to_a_name) {
     EXPECT_TRUE(numeric) << numeric.error().text;
     EXPECT_FALSE(net::Stream::connect("not a name", port, kDeadline));
   });
+  wait_for_idle();  // the listener is this frame's
 }
 
 }  // namespace

@@ -18,12 +18,13 @@ using namespace std::chrono_literals;
 
 TEST(LeftBehind, a_static_runtime_by_exit_in_an_actor) {
   const support::Ended ended = support::run_in_child([] {
+    support::leaves_memory_behind();
     static bulkhead::Runtime runtime({.cores = 2});
     runtime.start();
     runtime.spawn([] { std::exit(3); });
     runtime.wait_for_idle();
   });
-  EXPECT_EQ(ended.status, 3);
+  EXPECT_EQ(ended.status, 3) << ended.errors;
   EXPECT_NE(ended.errors.find("bulkhead: a runtime that runs is destroyed in an actor"),
             std::string::npos)
       << ended.errors;

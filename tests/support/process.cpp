@@ -22,7 +22,14 @@
 // ThreadSanitizer asks for this: children of tests may start threads.
 extern "C" const char* __tsan_default_options() { return "die_after_fork=0"; }  // NOLINT
 
+// Of the leak checker, where there is one.
+extern "C" [[gnu::weak]] void __lsan_disable();
+
 namespace support {
+
+void leaves_memory_behind() {
+  if (__lsan_disable != nullptr) __lsan_disable();
+}
 
 namespace {
 

@@ -26,6 +26,10 @@ inline constexpr int kTimeFactor = static_cast<int>(kMemoryFactor);
 /// Runs `function` and returns what was written to stderr meanwhile, by whatever thread.
 [[nodiscard]] std::string stderr_of(const std::function<void()>& function);
 
+/// For a child that ends with a runtime left running: what the calling thread allocates from here
+/// on is no leak.
+void leaves_memory_behind();
+
 /// How a child process ended.
 struct Ended {
   int status = -1;     ///< of exit, or -1

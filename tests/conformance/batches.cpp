@@ -63,8 +63,9 @@ class Batches : public support::Running {
     support::Event held;
     support::Event go;
     runtime.spawn_with(here, [&] {
+      const bulkhead::NoPreempt holds_the_core;
       held.set();
-      go.wait();  // holds the core
+      go.wait();
     });
     EXPECT_TRUE(held.wait());
     for (int i = 0; i < messages; ++i) {

@@ -193,8 +193,11 @@ TEST_P(WaitsInTheMiddle, a_hook_may_send_much_in_the_middle_of_an_ask) {
   runtime.spawn_with(pinned_to(0), [&] {
     const auto second = bulkhead::spawn<Asked>();
     same = second.pid().index() == first.pid().index();
-    Straggler::stage = 2;
-    Straggler::wait_for(3);  // keeps the core meanwhile
+    {
+      const bulkhead::NoPreempt holds_the_core;
+      Straggler::stage = 2;
+      Straggler::wait_for(3);
+    }
     of_hooks = Deed::kSendMuch;
     answer = second.ask(7).value_or(0);
     of_hooks = Deed::kNothing;

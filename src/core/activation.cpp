@@ -467,7 +467,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   Domain& domain = *core->domain.load(std::memory_order_relaxed);
   domain.announce_death(Death{pid, kind.name, exit}, joint != nullptr);
   if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
-    exit = Exit();                       // the destructor of its exception may send
+    exit = Exit();  // the destructor of its exception may send
   if (core->roamer_ == &slot) [[unlikely]]
     core->put_down(slot);
   if (next != 0) core->give_slot(slot);  // a spent slot is never used again

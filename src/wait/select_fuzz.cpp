@@ -374,6 +374,7 @@ class Program {
 Runtime& runtime() {
   static const auto kMake = [] {
     Config config;
+    config.hand_over_after = kForever;  // one step after the other, also on a busy machine
     config.cores = 1;
     config.report_faults = false;
     auto made = std::make_unique<Runtime>(config);

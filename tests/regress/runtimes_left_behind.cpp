@@ -76,6 +76,8 @@ TEST(LeftBehind, by_a_fork_is_destroyed) {
     {
       bulkhead::Runtime runtime({.cores = 2});
       runtime.start();
+      runtime.spawn([] {});
+      runtime.wait_for_idle();  // a sanitizer's own locks must be free
       child = fork();
       if (child == 0) alarm(30);
     }

@@ -13,8 +13,8 @@
 namespace bulkhead {
 
 /// In Mailbox::next: a handler for those messages only of which `wanted(const M&)` is true. It is
-/// called for each message that waits, anew in each call of next, and must not block; what it
-/// throws is passed on, and the message stays.
+/// called for each message that waits, anew in each call of next. Waits in it end at once, and it
+/// cannot receive; what it throws is passed on, and the message stays.
 template <class Wanted, class F>
 struct When {
   Wanted wanted;

@@ -290,7 +290,7 @@ class alignas(64) Core {
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);
-  static Signal* look_through(Slot& slot, Signal*& last, LookAt look, void* context);
+  Signal* look_through(Slot& slot, Signal*& last, LookAt look_at, void* context);
   void discard(Signal* signal, Pid receiver, DropCause cause) noexcept;
   void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
   static std::uint32_t discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause);

@@ -11,35 +11,30 @@
 
 namespace bulkhead::core {
 
-namespace {
-
-// `last` stands before it in the queue; null: it is the oldest.
-void put_in_place_of(Slot& slot, Signal* last, Signal* signal, Signal* found) noexcept {
-  found->next = signal->next;
-  (last != nullptr ? last->next : slot.oldest) = found;
-  if (slot.newest == signal) slot.newest = found;
-  Core::current()->release(signal);
-}
-
-}  // namespace
-
 // From behind `last`, the newest one that was looked at and left; null: from the oldest on. What
-// look() does may append to the queue, and move the actor to another core; only this takes out.
-Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context) {
+// look_at() does may append to the queue; only this takes out: a condition can neither wait nor
+// receive, so nothing comes between what is looked at and its place.
+Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look_at, void* context) {
+  const InTheMiddle here(this);
   for (;;) {
     Signal* const signal = last != nullptr ? last->next : slot.oldest;
     if (signal == nullptr) return nullptr;
     Signal* found = signal;
+    const auto put_in_place = [&]() noexcept {
+      if (found == signal) return;
+      found->next = signal->next;
+      (last != nullptr ? last->next : slot.oldest) = found;
+      if (slot.newest == signal) slot.newest = found;
+      release(signal);
+    };
     Look decision{};
-    // Not even a condition that waits, or receives, gets between what is looked at and its queue.
-    const InTheMiddle here(current());
     try {
-      decision = look(context, found);
+      decision = look_at(context, found);
     } catch (...) {
-      if (found != signal) put_in_place_of(slot, last, signal, found);
+      put_in_place();
       throw;
     }
-    if (found != signal) put_in_place_of(slot, last, signal, found);
+    put_in_place();
     if (decision == Look::kLeave) {
       last = found;
       continue;
@@ -49,8 +44,8 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look, void* context
     --slot.length;
     if ((found->flags & Signal::kBounded) != 0) give_place_back(slot, *found);
     if (decision == Look::kTake) return found;
-    current()->release(found);
-    current()->counts.handled.raise();
+    release(found);
+    counts.handled.raise();
   }
 }
 
@@ -62,7 +57,7 @@ Found receive(const void* mailbox, LookAt look, void* context, Timeout timeout) 
         "bulkhead: Mailbox::next was called by a condition of Mailbox::next (when), a hook, or the "
         "destructor of a message that is dropped: there nothing can be received");
   }
-  if (core == nullptr || !core->may_wait() || core->running->state != mailbox) {
+  if (core == nullptr || core->running == nullptr || core->running->state != mailbox) {
     throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
   }
   Signal* signal = Core::receive(look, context, timeout.nanoseconds());
@@ -93,8 +88,7 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
   for (;;) {
     core = current();
     if (slot.inbox.has_mail()) core->take_in(slot, slot.inbox.take());
-    if (Signal* signal = look_through(slot, last, look, context); signal != nullptr) {
-      core = current();
+    if (Signal* signal = core->look_through(slot, last, look, context); signal != nullptr) {
       core->stack->in_hand = nullptr;
       core->stack->in_hand_ops = signal->ops;
       return signal;

@@ -24,7 +24,7 @@ RealSync::atomic<Core*> core_table[kMaxCores];
 RealSync::atomic<std::uint64_t> strays{0};
 
 struct Registry {
-  sync::Mutex lock;
+  machine::ForkMutex lock{machine::Nesting::kOuter};
   std::size_t made = 0;
   std::vector<Core*> free_cores;
   Domain* free_domains = nullptr;
@@ -33,12 +33,8 @@ struct Registry {
 };
 
 Registry& registry() {
-  static Registry* registry = [] {
-    auto* made = new Registry;  // never destroyed: see rule D1
-    machine::hold_in_forks(made->lock, machine::Nesting::kOuter);
-    return made;
-  }();
-  return *registry;
+  static auto* made = new Registry;  // never destroyed: see rule D1
+  return *made;
 }
 
 Core& take_core() {

@@ -25,11 +25,7 @@ class TimerSlab {
   static constexpr std::size_t kCommitStep = machine::kHugePageBytes;
 
   static TimerSlab& process() {
-    static TimerSlab* slab = [] {
-      auto* made = new TimerSlab;
-      machine::hold_in_forks(made->lock_, machine::Nesting::kInner);
-      return made;
-    }();
+    static auto* slab = new TimerSlab;
     return *slab;
   }
 
@@ -95,7 +91,7 @@ class TimerSlab {
     return true;
   }
 
-  sync::Mutex lock_;
+  machine::ForkMutex lock_{machine::Nesting::kInner};
   SendTimer* base_;
   SendTimer* free_ = nullptr;
   RealSync::atomic<std::uint32_t> used_{0};

@@ -3,7 +3,6 @@
 #include <new>
 
 #include "base/check.hpp"
-#include "machine/fork.hpp"
 #include "machine/pages.hpp"
 
 namespace bulkhead::core {
@@ -20,7 +19,6 @@ Slab& Slab::process() {
   static Slab* slab = [] {
     auto* made = new Slab;  // never destroyed: pids outlive main
     base_ = static_cast<Slot*>(machine::reserve_aligned(kRangeBytes, machine::kHugePageBytes));
-    machine::hold_in_forks(made->lock_, machine::Nesting::kInner);
     return made;
   }();
   return *slab;

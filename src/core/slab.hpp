@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "core/slot.hpp"
-#include "sync/mutex.hpp"
+#include "machine/fork.hpp"
 
 namespace bulkhead::core {
 
@@ -51,7 +51,7 @@ class Slab {
   static Slot* base_;
   static RealSync::atomic<std::uint32_t> used_;
 
-  sync::Mutex lock_;
+  machine::ForkMutex lock_{machine::Nesting::kInner};
   Slot* take_fresh() noexcept;
 
   Slot* free_ = nullptr;

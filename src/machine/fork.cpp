@@ -48,7 +48,7 @@ bool in_each_fork(void (*function)()) noexcept {
   return pthread_atfork(nullptr, nullptr, function) == 0;
 }
 
-void hold_in_forks(sync::Mutex& lock, Nesting nesting) {
+ForkMutex::ForkMutex(Nesting nesting) {
   static const bool registered = pthread_atfork(&take_all, &release_all, &release_all) == 0;
   if (!registered) throw std::bad_alloc();
   Held& all = held();
@@ -57,7 +57,16 @@ void hold_in_forks(sync::Mutex& lock, Nesting nesting) {
   auto* end = all.locks.begin() + all.count++;
   auto* place = nesting == Nesting::kOuter ? all.locks.begin() : end;
   std::copy_backward(place, end, end + 1);
-  *place = &lock;
+  *place = this;
+}
+
+ForkMutex::~ForkMutex() {
+  Held& all = held();
+  const sync::Guard guard(all.lock);
+  auto* end = all.locks.begin() + all.count;
+  auto* place = std::find(all.locks.begin(), end, this);
+  std::copy(place + 1, end, place);
+  --all.count;
 }
 
 }  // namespace bulkhead::machine

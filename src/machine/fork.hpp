@@ -13,8 +13,15 @@ namespace bulkhead::machine {
 /// Locks that are held while others are taken are outer ones.
 enum class Nesting { kOuter, kInner };
 
-/// For a lock of the whole process, once: the thread that forks holds it meanwhile, so that what it
-/// guards is whole in the child, and nobody else holds it there. At most 8. Throws std::bad_alloc.
-void hold_in_forks(sync::Mutex& lock, Nesting nesting);
+/// A lock of the whole process. The thread that forks holds it meanwhile, so that what it guards is
+/// whole in the child, and nobody else holds it there. There are 8 at most, and none is made while
+/// another one is held. Throws std::bad_alloc.
+class ForkMutex : public sync::Mutex {
+ public:
+  explicit ForkMutex(Nesting nesting);
+  ForkMutex(const ForkMutex&) = delete;
+  ForkMutex& operator=(const ForkMutex&) = delete;
+  ~ForkMutex();
+};
 
 }  // namespace bulkhead::machine

@@ -17,7 +17,6 @@
 #include "base/check.hpp"
 #include "base/critical.hpp"
 #include "machine/fiber.hpp"
-#include "machine/fork.hpp"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -107,11 +106,8 @@ void discard_below(const Stack& running, const void* frame) noexcept {
 }
 
 StackStore& StackStore::process() {
-  static StackStore* store = [] {
-    auto* made = new StackStore(supported_guard());  // never destroyed: stacks outlive main
-    hold_in_forks(made->lock_, Nesting::kInner);
-    return made;
-  }();
+  // Never destroyed: stacks outlive main.
+  static auto* store = new StackStore(supported_guard());
   return *store;
 }
 

@@ -20,8 +20,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "machine/fork.hpp"
 #include "machine/switch.hpp"
-#include "sync/mutex.hpp"
 
 namespace bulkhead::core {
 class Core;
@@ -131,7 +131,7 @@ class StackStore {
   std::size_t (*limit_)();
   std::size_t most_mappings_;
   std::size_t guards_ = 0;  // by mprotect
-  mutable sync::Mutex lock_;
+  mutable ForkMutex lock_{Nesting::kInner};
   // By their bottoms, and outside of them, so that a free stack has no page. There is room for all
   // that were ever carved: giving back cannot fail.
   std::vector<std::byte*> free_[kClasses];

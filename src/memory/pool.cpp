@@ -15,11 +15,7 @@ namespace bulkhead::memory {
 class ChunkStore {
  public:
   static ChunkStore& process() {
-    static ChunkStore* store = [] {
-      auto* made = new ChunkStore;  // never destroyed: pools may outlive main
-      machine::hold_in_forks(made->lock_, machine::Nesting::kInner);
-      return made;
-    }();
+    static auto* store = new ChunkStore;  // never destroyed: pools may outlive main
     return *store;
   }
 
@@ -66,7 +62,7 @@ class ChunkStore {
     total_chunks_ = total;
   }
 
-  sync::Mutex lock_;
+  machine::ForkMutex lock_{machine::Nesting::kInner};
   Pool::Chunk** free_ = nullptr;
   std::size_t free_count_ = 0;
   std::size_t total_chunks_ = 0;

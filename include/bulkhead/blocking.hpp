@@ -52,6 +52,9 @@ class BlockingJob {
   bool queued = false;
 };
 
+/// False outside actors, and in hooks, where the function is just called. Throws std::logic_error
+/// inside NoPreempt.
+[[nodiscard]] bool waits_when_blocking();
 /// In an actor: has the job run, and waits for it. Throws std::runtime_error when no thread can be
 /// had.
 void run_blocking(BlockingJob& job);
@@ -134,7 +137,7 @@ template <class F>
   using Result = std::invoke_result_t<Function&>;
   static_assert(!std::is_reference_v<Result>,
                 "bulkhead: what blocking() runs returns a value, or nothing; not a reference");
-  if (!in_actor()) return static_cast<Result>(function());
+  if (!core::waits_when_blocking()) return static_cast<Result>(function());
   using Call = core::BlockingCall<Function, std::remove_cvref_t<Result>>;
   auto* job = new Call(std::in_place, std::forward<F>(function));
   const core::BlockingShare share{*job};

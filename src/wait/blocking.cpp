@@ -211,25 +211,14 @@ BlockingLimits blocking_limits() { return wait::BlockingPool::process().limits()
 
 namespace core {
 
-namespace {
-
-bool may_wait_here() noexcept {
+bool waits_when_blocking() {
   const BrieflyInside inside;
-  return inside.core()->may_wait();
+  if (inside.core() == nullptr || !inside.core()->may_wait()) return false;
+  if (base::critical != nullptr) refuse_to_block();
+  return true;
 }
 
-}  // namespace
-
 void run_blocking(BlockingJob& job) {
-  if (base::critical != nullptr) refuse_to_block();
-  if (!may_wait_here()) {  // a hook, or the destructor of a message that is dropped
-    try {
-      job.run();
-    } catch (...) {
-      job.failure = std::current_exception();
-    }
-    return;
-  }
   wait::BlockingPool::process().submit(job);
   job.finished.wait();
 }

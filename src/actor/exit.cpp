@@ -136,7 +136,8 @@ Exit::Failure& Exit::Failure::out_of_memory() {
 const bool Exit::Failure::kMade = (out_of_memory(), true);
 
 // By value: who gives the exception away holds it no more.
-Exit Exit::panic(std::exception_ptr failure) noexcept {  // NOLINT
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
+Exit Exit::panic(std::exception_ptr failure) noexcept {
   Exit exit(Kind::kPanic);
   try {
     auto read = std::make_unique<Failure>();

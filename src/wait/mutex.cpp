@@ -53,7 +53,7 @@ std::string name_of(wait::Holder holder) {
 
 }  // namespace
 
-static_assert(sizeof(State) <= sizeof(Mutex));
+static_assert(sizeof(State) <= sizeof(Mutex) && alignof(Mutex) % alignof(State) == 0);
 
 Mutex::Mutex() noexcept { new (state_) State; }
 

@@ -4,7 +4,6 @@
 #include <bulkhead/bulkhead.hpp>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <ctime>
 #include <functional>
@@ -13,6 +12,7 @@
 
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
+#include "support/pipe.hpp"
 #include "support/process.hpp"
 #include "support/stuck.hpp"
 
@@ -27,31 +27,11 @@ using support::Clock;
 using support::Echo;
 using support::Event;
 using support::eventually;
+using support::Pipe;
 using namespace std::chrono_literals;
 
 class Stuck : public support::Running {};
 ON_ONE_AND_SEVERAL_CORES(Stuck);
-
-class Pipe {
- public:
-  Pipe() { EXPECT_EQ(pipe(ends_.data()), 0); }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
-    close(ends_[0]);
-    close(ends_[1]);
-  }
-  // Blocks the thread until something is written.
-  char read() const {
-    char byte = 0;
-    EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
-    return byte;
-  }
-  void write(char byte) const { EXPECT_EQ(::write(ends_[1], &byte, 1), 1); }
-
- private:
-  std::array<int, 2> ends_{};
-};
 
 // Sleeps, and asks another, again and again; notes what either took beyond what it should.
 std::vector<Clock::duration> latencies_of(Runtime& runtime, std::size_t actors,

@@ -6,13 +6,13 @@
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 
-#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <string>
 #include <thread>
 
+#include "support/pipe.hpp"
 #include "support/process.hpp"
 #include "support/wait.hpp"
 
@@ -21,30 +21,8 @@ namespace {
 using bulkhead::Config;
 using bulkhead::Runtime;
 using support::eventually;
+using support::Pipe;
 using namespace std::chrono_literals;
-
-class Pipe {
- public:
-  Pipe() { EXPECT_EQ(pipe(ends_.data()), 0); }
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
-  ~Pipe() {
-    close(ends_[0]);
-    close(ends_[1]);
-  }
-  // Blocks the thread until something is written.
-  void read() const {
-    char byte = 0;
-    EXPECT_EQ(::read(ends_[0], &byte, 1), 1);
-  }
-  void write(std::size_t bytes) const {
-    const std::string text(bytes, 'x');
-    EXPECT_EQ(::write(ends_[1], text.data(), bytes), static_cast<ssize_t>(bytes));
-  }
-
- private:
-  std::array<int, 2> ends_{};
-};
 
 Config on_one_core() {
   Config config;
@@ -75,12 +53,12 @@ TEST(CoresWithoutThreads, are_told_at_a_thousand_and_again_when_it_has_been_bett
     EXPECT_EQ(runtime.stats().away, kMost);
     std::this_thread::sleep_for(1100ms);  // one line a second
     EXPECT_EQ(runtime.stats().held_up, 1u) << "once for each handler";
-    first.write(1);  // one comes home, and another is left in its place
+    first.write('x');  // one comes home, and another is left in its place
     ASSERT_TRUE(eventually([&] { return runtime.stats().held_up == 2; }));
     EXPECT_EQ(runtime.stats().away, kMost);
     std::this_thread::sleep_for(300ms);
   });
-  others.write(kMost + 3);
+  others.write('x', kMost + 3);
   EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
   EXPECT_EQ(lines_with(said, "bulkhead: core 0 is held up by actor <"), 2u) << said;
   EXPECT_EQ(lines_with(said, "1000 handlers are stuck by now"), 2u) << said;
@@ -109,10 +87,10 @@ TEST(CoresWithoutThreads, are_told_when_the_system_gives_none) {
     if (!eventually([&] { return runtime.stats().held_up == 1; })) std::fputs("no count\n", stderr);
     if (runtime.stats().away != 0) std::fputs("it has gone on\n", stderr);
     std::this_thread::sleep_for(1100ms);  // one line a second
-    pipe.write(1);
+    pipe.write('x');
     if (!eventually([&] { return runtime.stats().held_up == 2; })) std::fputs("no count\n", stderr);
     std::this_thread::sleep_for(100ms);  // it is not said again: no core could go on meanwhile
-    pipe.write(1);
+    pipe.write('x');
     if (!runtime.wait_for_idle(support::kDeadline) || read != 2) std::fputs("not idle\n", stderr);
   });
   EXPECT_EQ(ended.status, 0);

@@ -4,6 +4,7 @@
 #include <system_error>
 
 #include "base/check.hpp"
+#include "base/critical.hpp"
 #include "bulkhead/config.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
@@ -18,8 +19,7 @@ constexpr std::size_t kMostMail = 1'000'000'000;
 
 [[noreturn]] void refuse_for_lack_of_slots(const Domain& domain) {
   throw SpawnError("bulkhead: no room for another actor: Config::max_actors is " +
-                   std::to_string(domain.config().max_actors) +
-                   ", and all are in use (or kept by other cores for their next spawns)");
+                   std::to_string(domain.config().max_actors) + ", and all are in use");
 }
 
 void check(const SpawnOptions& options, const Domain& domain) {
@@ -82,19 +82,6 @@ bool is_outside(const Core* core, const Domain& domain) noexcept {
   return core == nullptr || core->domain.load(std::memory_order_relaxed) != &domain;
 }
 
-// A slot from the slab, for an actor that starts on another core; its right of notification is
-// held.
-Slot& take_slot_for(Domain& domain, const Core* core) {
-  std::size_t granted = domain.grant_slots(1);
-  if (granted == 0 && is_outside(core, domain)) {
-    domain.reclaim_slots();
-    granted = domain.grant_slots(1);
-  }
-  Slot* slot = granted == 1 ? domain.take_slots(1) : nullptr;
-  if (slot == nullptr) refuse_for_lack_of_slots(domain);
-  return *slot;
-}
-
 // Hands a slot to the core that is its home from now on: with an actor, or vacant.
 void hand_to(Slot& slot, Core& home) noexcept {
   slot.set(Slot::kMoving);
@@ -121,6 +108,41 @@ Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& doma
   return home == core ? nullptr : home;
 }
 
+// A vacant slot; of one for another core, the right of notification is held. Null when there is
+// none that no core keeps to itself.
+Slot* take_slot(Core* home, Core* core, Domain& domain) noexcept {
+  if (home == nullptr) return core->take_slot();
+  if (domain.grant_slots(1) == 0) return nullptr;
+  Slot* slot = domain.take_slots(1);
+  if (slot == nullptr) domain.return_grant(1);
+  return slot;
+}
+
+// The same when there seems to be none: makes all cores give back those that they keep for their
+// next spawns, and waits for that; an actor lets the others run meanwhile, and may go on on another
+// core.
+[[gnu::noinline, gnu::cold]] void await_slot(NewActor& actor, const SpawnOptions& options,
+                                             BrieflyInside& inside, Domain& domain) {
+  constexpr machine::Nanoseconds kPatience = 100 * machine::kMillisecond;  // for long handlers
+  Core* core = inside.core();
+  if (is_outside(core, domain)) {
+    domain.ask_for_slots();
+    domain.await_slots(kPatience);
+    actor.slot = take_slot(actor.home, core, domain);
+  } else if (core->may_wait() && base::critical == nullptr) {
+    domain.ask_for_slots();
+    const machine::Nanoseconds deadline = machine::now() + kPatience;
+    for (bool last = false; actor.slot == nullptr && !last;) {
+      inside.goes_on_on(Core::yield());
+      Core::check_unwind();
+      last = domain.slots_are_back() || machine::now() >= deadline;
+      if (!options.own_thread) actor.home = home_elsewhere(options, inside.core(), domain);
+      actor.slot = take_slot(actor.home, inside.core(), domain);
+    }
+  }
+  if (actor.slot == nullptr) refuse_for_lack_of_slots(domain);
+}
+
 // Undoes what begin_spawn has done so far, but for the state's memory.
 void give_up(const NewActor& actor, Domain& domain) noexcept {
   Core* core = Core::current();
@@ -143,7 +165,7 @@ void give_up(const NewActor& actor, Domain& domain) noexcept {
 }  // namespace
 
 NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain) {
-  const BrieflyInside inside;
+  BrieflyInside inside;
   Core* core = inside.core();
   if (domain == nullptr) {
     if (core == nullptr || core->running == nullptr) {
@@ -166,9 +188,10 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
   NewActor actor{nullptr, nullptr, nullptr};
   try {
     actor.home = home_elsewhere(options, core, *domain);
-    actor.slot = actor.home != nullptr ? &take_slot_for(*domain, core) : core->take_slot();
-    if (actor.slot == nullptr) refuse_for_lack_of_slots(*domain);
-    take_state(*actor.slot, core, kind);
+    actor.slot = take_slot(actor.home, core, *domain);
+    if (actor.slot == nullptr) [[unlikely]]
+      await_slot(actor, options, inside, *domain);
+    take_state(*actor.slot, inside.core(), kind);
   } catch (...) {
     give_up(actor, *domain);
     throw;

@@ -115,8 +115,13 @@ class Domain {
   void return_grant(std::size_t slots) noexcept {
     granted_.fetch_sub(slots, std::memory_order_relaxed);
   }
-  /// A thread outside that finds no slot makes the cores give theirs back, and waits for that.
-  void reclaim_slots();
+  /// Who finds no slot makes the cores give theirs back. A core that is busy in a long handler does
+  /// so when that has returned.
+  void ask_for_slots() noexcept;
+  /// Have all done so?
+  [[nodiscard]] bool slots_are_back() noexcept;
+  /// Waits for that, at most so long. Threads outside.
+  void await_slots(machine::Nanoseconds patience);
   [[nodiscard]] std::uint32_t reclaim() const noexcept {
     return reclaim_.load(std::memory_order_relaxed);
   }

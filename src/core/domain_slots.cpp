@@ -101,13 +101,21 @@ std::size_t Domain::grant_slots(std::size_t most) noexcept {
   }
 }
 
-void Domain::reclaim_slots() {
-  sync::UniqueGuard guard(lock_);
+void Domain::ask_for_slots() noexcept {
+  sync::Guard guard(lock_);
   reclaimed_ = 0;
   reclaim_.fetch_add(1, std::memory_order_relaxed);
   wake_all();
-  // A core that is busy in a long handler is not waited for.
-  changed_.wait_for(guard, std::chrono::milliseconds(100),
+}
+
+bool Domain::slots_are_back() noexcept {
+  sync::Guard guard(lock_);
+  return reclaimed_ >= all_cores();
+}
+
+void Domain::await_slots(machine::Nanoseconds patience) {
+  sync::UniqueGuard guard(lock_);
+  changed_.wait_for(guard, std::chrono::nanoseconds(patience),
                     [this] { return reclaimed_ >= all_cores(); });
 }
 

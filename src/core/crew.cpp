@@ -19,6 +19,8 @@ constexpr std::size_t kSparesKept = 4;
 // Past it a stuck handler holds up its core.
 constexpr std::size_t kMostAway = 1000;
 constexpr machine::Nanoseconds kLooksPerSpan = 4;
+// The first look after a sleep.
+constexpr machine::Nanoseconds kLatestFirstLook = 5 * machine::kMillisecond;
 constexpr int kTries = 32;
 constexpr machine::Nanoseconds kLongestPause = 100'000'000;
 // A handler for which nobody waits is left all the same after so many spans: then its core sleeps,
@@ -60,14 +62,20 @@ void Crew::start_watch(machine::Nanoseconds after) {
     return;
   }
   after_ = after;
+  bed_.make(std::min(first_look(), kLatestFirstLook));
   watch_ends_ = false;
   seen_.assign(domain_.core_count(), Seen{});
   watch_ = sync::Thread([this] { keep_watch(); });
 }
 
+machine::Nanoseconds Crew::first_look() const noexcept {
+  return std::max<machine::Nanoseconds>(after_ / kLooksPerSpan, 1);
+}
+
 void Crew::stop_watch() noexcept {
   if (!watch_.joinable()) return;
-  vigil_.wakes();  // so that it does not go to sleep any more
+  vigil_.wakes(bed_);  // so that it does not go to sleep any more
+  bed_.wake_now();
   {
     sync::Guard guard(lock_);
     watch_ends_ = true;
@@ -91,6 +99,7 @@ void Crew::end() noexcept {
   last_ended_ = nullptr;
   spares_ = nullptr;
   spare_count_ = 0;
+  bed_.remove();
 }
 
 bool Crew::empty() noexcept {
@@ -228,7 +237,7 @@ Core* Crew::look_again(const Worker& me) const noexcept {
 
 void Crew::keep_watch() {
   machine::name_thread("bulkhead-watch");
-  const machine::Nanoseconds shortest = std::max<machine::Nanoseconds>(after_ / kLooksPerSpan, 1);
+  const machine::Nanoseconds shortest = first_look();
   machine::Nanoseconds pause = shortest;
   sync::UniqueGuard guard(lock_);
   while (!watch_ends_) {
@@ -236,10 +245,10 @@ void Crew::keep_watch() {
     shortage_.kind = nullptr;
     guard.unlock();
     report(shortage);
-    vigil_.sleep_if_all_do();
+    const bool has_slept = vigil_.sleep_if_all_do(bed_);  // and a pause longer than the others did
     guard.lock();
     const auto ends = [this] { return watch_ends_; };
-    if (changed_.wait_for(guard, std::chrono::nanoseconds(pause), ends)) break;
+    if (has_slept ? ends() : changed_.wait_for(guard, std::chrono::nanoseconds(pause), ends)) break;
     bool hopeful = false;
     bool awake = false;
     for (std::size_t i = 0; i < seen_.size(); ++i) {

@@ -30,10 +30,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "bulkhead/stats.hpp"
 #include "core/core.hpp"
+#include "machine/wake_timer.hpp"
 #include "sync/mutex.hpp"
 #include "sync/thread.hpp"
 #include "sync/vigil.hpp"
@@ -95,7 +97,7 @@ class Crew {
     if (!core.solo) vigil_.sleeps();
   }
   void core_wakes(const Core& core) noexcept {
-    if (!core.solo) vigil_.wakes();
+    if (!core.solo) vigil_.wakes(bed_);
   }
   /// For a worker that has come inside and found nothing: its core after all, null if that is gone.
   [[nodiscard]] Core* look_again(const Worker& me) const noexcept;
@@ -129,14 +131,34 @@ class Crew {
   void keep_spare(Worker& worker) noexcept;
 
   void keep_watch();
+  [[nodiscard]] machine::Nanoseconds first_look() const noexcept;
   Look look_at(Core& core, Seen& seen) noexcept;
   Look hand_over(Core& core, Seen& seen, Anyway anyway) noexcept;
   Worker* part(Core& core, Worker& old, Seen& seen) noexcept;
   void note_shortage(const Core& core, Seen& seen, const char* what, const char* why) noexcept;
   static void report(const Shortage& shortage) noexcept;
 
+  // Where the watch sleeps. It is woken a little later, by the kernel: who wakes it has work to do.
+  // Who finds it asleep also finds the timer, which stays until the last worker has ended.
+  class Bed {
+   public:
+    void make(machine::Nanoseconds delay) {
+      timer_.emplace();
+      delay_ = delay;
+    }
+    void remove() noexcept { timer_.reset(); }
+    void wake() noexcept { timer_->set(delay_); }
+    void wake_now() noexcept { timer_->set(0); }
+    void wait() noexcept { timer_->wait(); }
+
+   private:
+    std::optional<machine::WakeTimer> timer_;
+    machine::Nanoseconds delay_ = 0;
+  };
+
   Domain& domain_;
-  sync::Vigil<RealSync> vigil_;
+  sync::Vigil<RealSync, Bed> vigil_;
+  Bed bed_;
   mutable sync::Mutex lock_;  // for all that follows
   sync::Condition changed_;
   std::vector<std::unique_ptr<Worker>> workers_;

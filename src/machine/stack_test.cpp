@@ -45,7 +45,7 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& kind) { return kind.param == GuardKind::kMprotect ? "mprotect" : "madvise"; });
 
 TEST_P(StackStoreTest, a_stack_has_its_size_and_all_of_it_can_be_used) {
-  for (const std::size_t kib : {16, 32, 64, 256, 1024, 16 * 1024}) {
+  for (const std::size_t kib : std::initializer_list<std::size_t>{16, 32, 64, 256, 1024, 16384}) {
     Stack* stack = store.take(class_of_kib(kib));
     EXPECT_EQ(stack->size(), kib * 1024);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(stack->bottom) % 4096, 0u);

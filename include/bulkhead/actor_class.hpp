@@ -29,6 +29,9 @@ struct ActorClass {
   void (*on_receive_timeout)(void* actor);
   /// Hands over what tells of the actor's end; null when it cannot be joined.
   std::shared_ptr<core::Joint> (*joint)(void* actor);
+  /// How it is told that an actor has ended; null when it has no handler for Down, or for Exited.
+  const SignalOps* down;
+  const SignalOps* exited;
   /// A callable actor: `started` is its body, and it ends when that returns.
   bool runs_once;
 };

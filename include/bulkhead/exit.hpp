@@ -19,6 +19,9 @@ class Exit {
     kShutdown,  ///< its runtime shut down
     kStopped,   ///< request_stop ended it, though its runtime went on
     kPanic,     ///< an exception left its handler, or it panicked
+    kKilled,    ///< kill ended it
+    kNoActor,   ///< there was no such actor, when it was linked to or monitored
+    kCustom,    ///< a reason of the program's own
   };
 
   Exit() = default;  // normal
@@ -28,14 +31,20 @@ class Exit {
 
   [[nodiscard]] static Exit normal() noexcept { return Exit(); }
   [[nodiscard]] static Exit shutdown() noexcept { return Exit(Kind::kShutdown); }
+  /// In order, with more to say. Throws std::bad_alloc.
+  [[nodiscard]] static Exit shutdown(std::string detail);
   [[nodiscard]] static Exit stopped() noexcept { return Exit(Kind::kStopped); }
   /// From an exception: its message and type are read out now. Without memory for them, the exit
   /// tells of that instead.
   [[nodiscard]] static Exit panic(std::exception_ptr failure) noexcept;
+  [[nodiscard]] static Exit killed() noexcept { return Exit(Kind::kKilled); }
+  [[nodiscard]] static Exit no_actor() noexcept { return Exit(Kind::kNoActor); }
+  /// A reason of the program's own, as long as it likes. Throws std::bad_alloc.
+  [[nodiscard]] static Exit custom(std::string reason);
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
   [[nodiscard]] bool is_normal() const noexcept { return kind_ == Kind::kNormal; }
-  /// What the exception said; empty for other kinds.
+  /// What the exception said; a shutdown's detail; the custom reason. Else empty.
   [[nodiscard]] std::string_view message() const noexcept;
   /// The exception's type, readable; empty for other kinds.
   [[nodiscard]] std::string_view type() const noexcept;
@@ -56,7 +65,8 @@ class Exit {
   Failure* failure_ = nullptr;  // counted, and not changed once it is shared
 };
 
-/// "normal", "shutdown", "stopped", or "panic: MESSAGE (TYPE)".
+/// "normal", "shutdown", "shutdown: DETAIL", "stopped", "killed", "no such actor", the custom
+/// reason, or "panic: MESSAGE (TYPE)".
 [[nodiscard]] std::string to_string(const Exit& exit);
 
 /// What the death hook of a runtime is told. Valid during the call only.

@@ -11,7 +11,9 @@
 
 #include "bulkhead/actor_class.hpp"
 #include "bulkhead/address.hpp"
+#include "bulkhead/handler.hpp"
 #include "bulkhead/join.hpp"
+#include "bulkhead/links.hpp"
 
 namespace bulkhead {
 
@@ -35,10 +37,17 @@ struct SpawnOptions {
   /// How many messages may wait in its mailbox, 1 to 1,000,000,000; more are refused with
   /// Delivery::kFull. Default: no bound.
   std::optional<std::size_t> mailbox_bound = {};
+  /// Linked to its spawner from the first moment on, as by this_actor::link.
+  bool linked = false;
+  /// Monitored by its spawner from the first moment on, as by this_actor::monitor. Set to the
+  /// monitor.
+  MonitorRef* monitor = nullptr;
 };
 
 namespace core {
 
+struct Bond;
+struct Extras;
 struct Slot;
 class Core;
 class Domain;
@@ -48,6 +57,8 @@ struct NewActor {
   Slot* slot;
   void* state;
   Core* home;  // null: the caller's core
+  Extras* extras = nullptr;
+  Bond* bonds[2] = {};
 };
 
 /// `domain` null: the caller's, which must be an actor. Throws SpawnError, ConfigError, bad_alloc.
@@ -157,6 +168,8 @@ constexpr ActorClass make_class() {
                   "callable without arguments (or, if it is not the actor's receive timeout, give "
                   "it another name)");
   }
+  if constexpr (handler::kAccepted<A, Down>) kind.down = &handler::kTell<A, Down>;
+  if constexpr (handler::kAccepted<A, Exited>) kind.exited = &handler::kTell<A, Exited>;
   return kind;
 }
 

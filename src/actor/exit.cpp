@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <typeinfo>
+#include <utility>
 
 #include "core/core.hpp"
 #include "core/inside.hpp"
@@ -149,6 +150,18 @@ Exit Exit::panic(std::exception_ptr failure) noexcept {
   return exit;
 }
 
+Exit Exit::shutdown(std::string detail) {
+  Exit exit(Kind::kShutdown);
+  exit.failure_ = new Failure{.message = std::move(detail), .type = {}, .exception = {}};
+  return exit;
+}
+
+Exit Exit::custom(std::string reason) {
+  Exit exit(Kind::kCustom);
+  exit.failure_ = new Failure{.message = std::move(reason), .type = {}, .exception = {}};
+  return exit;
+}
+
 std::string_view Exit::message() const noexcept {
   return failure_ ? std::string_view(failure_->message) : std::string_view();
 }
@@ -166,9 +179,15 @@ std::string to_string(const Exit& exit) {
     case Exit::Kind::kNormal:
       return "normal";
     case Exit::Kind::kShutdown:
-      return "shutdown";
+      return exit.message().empty() ? "shutdown" : "shutdown: " + std::string(exit.message());
     case Exit::Kind::kStopped:
       return "stopped";
+    case Exit::Kind::kKilled:
+      return "killed";
+    case Exit::Kind::kNoActor:
+      return "no such actor";
+    case Exit::Kind::kCustom:
+      return std::string(exit.message());
     case Exit::Kind::kPanic:
       return "panic: " + std::string(exit.message()) + " (" + std::string(exit.type()) + ")";
   }

@@ -8,6 +8,7 @@
 #include "bulkhead/config.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
 
@@ -40,6 +41,20 @@ void check(const SpawnOptions& options, const Domain& domain) {
       (*options.mailbox_bound == 0 || *options.mailbox_bound > kMostMail)) {
     throw ConfigError("bulkhead: SpawnOptions::mailbox_bound is " +
                       std::to_string(*options.mailbox_bound) + "; it must be 1 to 1,000,000,000");
+  }
+}
+
+void check_bonds(const SpawnOptions& options, const Core* core) {
+  if (!options.linked && options.monitor == nullptr) return;
+  if (core == nullptr || core->running == nullptr) {
+    throw ConfigError(
+        "bulkhead: SpawnOptions::linked and monitor are between an actor and its spawner; this one "
+        "is spawned outside any actor");
+  }
+  if (options.monitor != nullptr && core->running->kind->down == nullptr) {
+    throw ConfigError("bulkhead: SpawnOptions::monitor: the spawner is of class " +
+                      std::string(core->running->kind->name) +
+                      ", which has no receive(bulkhead::Down), and could not be told");
   }
 }
 
@@ -143,9 +158,43 @@ Slot* take_slot(Core* home, Core* core, Domain& domain) noexcept {
   if (actor.slot == nullptr) refuse_for_lack_of_slots(domain);
 }
 
+// Between the new actor and its spawner.
+void make_bonds(NewActor& actor, const SpawnOptions& options, Core* core) {
+  if ((!options.linked && options.monitor == nullptr) || core->running->has(Slot::kEnding)) return;
+  Slot& self = *core->running;
+  static_cast<void>(extras_of(self, *core));
+  actor.extras = new (core->pool.take(0)) Extras;
+  actor.extras->pool = core->index;
+  const Pid other(Slab::index_of(*actor.slot),
+                  actor.slot->generation.load(std::memory_order_relaxed));
+  if (options.linked) {
+    actor.bonds[0] = &make_bond(*core, Bond::Kind::kLink, pid_of(self), other);
+  }
+  if (options.monitor != nullptr) {
+    actor.bonds[1] = &make_bond(*core, Bond::Kind::kMonitor, pid_of(self), other);
+  }
+}
+
+// The new actor is set up, and nobody knows it yet.
+void tie_bonds(const NewActor& actor, const SpawnOptions& options, const Core& core) noexcept {
+  if (actor.extras == nullptr) return;
+  actor.slot->extras = actor.extras;
+  for (Bond* bond : actor.bonds) {
+    if (bond == nullptr) continue;
+    tie_both(*core.running->extras, *actor.extras, *bond);
+    if (bond->kind == Bond::Kind::kMonitor) {
+      *options.monitor = {bond->index, bond->generation.load(std::memory_order_relaxed)};
+    }
+  }
+}
+
 // Undoes what begin_spawn has done so far, but for the state's memory.
 void give_up(const NewActor& actor, Domain& domain) noexcept {
   Core* core = Core::current();
+  for (Bond* bond : actor.bonds) {
+    if (bond != nullptr) give_bond(&bond->news);
+  }
+  if (actor.extras != nullptr) core->release_block(actor.extras, actor.extras->pool, 0);
   if (actor.slot != nullptr) {
     const bool is_here = home_after_all(actor, core) == nullptr;
     actor.slot->state = nullptr;
@@ -176,6 +225,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
     domain = core->domain.load(std::memory_order_relaxed);
   }
   check(options, *domain);
+  check_bonds(options, core);
   if (is_outside(core, *domain)) {
     if (!domain->gate.enter()) {
       throw SpawnError(
@@ -191,7 +241,9 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
     actor.slot = take_slot(actor.home, core, *domain);
     if (actor.slot == nullptr) [[unlikely]]
       await_slot(actor, options, inside, *domain);
-    take_state(*actor.slot, inside.core(), kind);
+    core = inside.core();
+    make_bonds(actor, options, core);
+    take_state(*actor.slot, core, kind);
   } catch (...) {
     give_up(actor, *domain);
     throw;
@@ -253,6 +305,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   if (elsewhere == nullptr) {
     set_up(slot, kind, options, *core->domain.load(std::memory_order_relaxed), core->clock());
     slot.parent = core->running != nullptr ? pid_of(*core->running) : Pid();
+    tie_bonds(actor, options, *core);
     core->counts.started.raise();
     slot.turn = Turn::kIdle;
     if (slot.has(Slot::kStartPending)) core->counts.sent.raise();
@@ -272,6 +325,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   set_up(slot, kind, options, domain, machine::now());
   if (home.solo) slot.set(Slot::kSolo);
   slot.parent = core != nullptr && core->running != nullptr ? pid_of(*core->running) : Pid();
+  if (core != nullptr) tie_bonds(actor, options, *core);
   slot.turn = Turn::kReady;
   const bool outside = is_outside(core, domain);
   if (outside) {

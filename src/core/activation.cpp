@@ -108,8 +108,8 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
     if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
     // One who was to be unwound has not waited since.
-    finish(slot, slot.has(Slot::kUnwind) ? me->core->unwound(slot) : Exit::normal(),
-           {.handled = handled});
+    const bool says_why = slot.has(Slot::kUnwind) || is_sentenced(slot);
+    finish(slot, says_why ? me->core->unwound(slot) : Exit::normal(), {.handled = handled});
     return;
   }
   Core* core = me->core;
@@ -126,6 +126,7 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
 
 Exit Core::unwound(Slot& slot) const noexcept {
   slot.set(Slot::kUnwinding);
+  if (is_sentenced(slot)) return slot.extras->sentence;
   return domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown() : Exit::stopped();
 }
 
@@ -373,12 +374,15 @@ void Core::check_unwind() {
   Slot& slot = *current()->running;
   if (!slot.has(Slot::kUnwind)) return;
   tell_stop(slot);
-  if (slot.has(Slot::kHearsStop) && !current()->domain.load(std::memory_order_relaxed)->ending()) {
-    return;
-  }
+  if (slot.has(Slot::kHearsStop) && !current()->must_end(slot)) return;
   if (!may_unwind()) return;
   slot.set(Slot::kUnwinding);
   throw Unwind();
+}
+
+// Not even one that hears requests to stop goes on then.
+bool Core::must_end(const Slot& slot) const noexcept {
+  return domain.load(std::memory_order_relaxed)->ending() || is_sentenced(slot);
 }
 
 bool Core::may_unwind() {
@@ -440,7 +444,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   std::shared_ptr<Joint> joint;
   if (kind.joint != nullptr) [[unlikely]]
     joint = kind.joint(slot.state);
-  // First of all nobody reaches it any more.
+  Bond* const untold = slot.extras != nullptr ? leave_all(slot, exit) : nullptr;
+  // From here on nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
   Core* core = current();
@@ -456,7 +461,11 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
     core->drop(signal, pid, DropCause::kGone);
     core = current();
   }
-  if (slot.extras != nullptr) discard_extras(slot, *core);
+  if (slot.extras != nullptr) {
+    if (slot.extras->sentenced) ++settled.handled;
+    discard_extras(slot, *core);
+  }
+  tell_all(*core, untold);
   if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
   const std::uint32_t timeouts = slot.has(Slot::kTimeoutDue) ? 1 : 0;
   if (slot.has(Slot::kStartPending)) ++settled.handled;

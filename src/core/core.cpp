@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "base/critical.hpp"
+#include "core/bond.hpp"
 #include "core/commons.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
@@ -375,6 +376,10 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
     memory::give_to_heap(block);
     return;
   }
+  if (owner == kBondPool) {
+    give_bond(static_cast<Signal*>(block));
+    return;
+  }
   // Not ours: home in batches.
   auto* free = static_cast<memory::Block*>(block);
   memory::Outgoing& batch = outgoing_[owner];
@@ -404,6 +409,8 @@ void release_anywhere(Signal* signal) noexcept {
     core->release(signal);
   } else if (signal->pool == kHeapPool) {
     memory::give_to_heap(signal);
+  } else if (signal->pool == kBondPool) {
+    give_bond(signal);
   } else {
     Core* owner = core_at(signal->pool);
     auto* block = reinterpret_cast<memory::Block*>(signal);

@@ -27,6 +27,7 @@
 #include "core/counts.hpp"
 #include "core/poller.hpp"
 #include "core/ready_queue.hpp"
+#include "core/record_slab.hpp"
 #include "core/slot.hpp"
 #include "core/timer_wheel.hpp"
 #include "machine/fiber.hpp"
@@ -39,6 +40,7 @@ namespace bulkhead::core {
 class Commons;
 class Core;
 class Domain;
+struct Bond;
 struct Worker;
 
 /// What the runtime keeps in each thread.
@@ -190,6 +192,14 @@ class alignas(64) Core {
   /// Makes an actor of this core end at its next wait, its frames being unwound; at once when it is
   /// waiting, or idle.
   void unwind(Slot& slot);
+  /// Is it to end, whether it hears of that or not?
+  [[nodiscard]] bool must_end(const Slot& slot) const noexcept;
+  /// The same, for a reason. The first one stands.
+  void sentence(Slot& slot, const Exit& exit) noexcept;
+  /// An actor that is at home here, with all that has come for it taken in; else null.
+  [[nodiscard]] Slot* find_own(Pid actor) noexcept;
+  /// For a signal that does not wait for its turn, and is for an actor of this core.
+  void hear(Slot& slot, Signal* signal) noexcept;
   /// For an actor that has come here: ends it, if its domain is ending and the others have been.
   void end_newcomer(Slot& slot);
   /// Sends a new actor that roams, and has been made here, on its way.
@@ -249,8 +259,8 @@ class alignas(64) Core {
   TimerWheel timers;
   Poller poller;
   machine::StackPool stacks;
-  SendTimer* free_timers = nullptr;
-  std::uint32_t free_timer_count = 0;
+  FreeRecords<SendTimer> free_timers;
+  FreeRecords<Bond> free_bonds;
 
  private:
   friend class Domain;
@@ -417,6 +427,15 @@ void hear_no_stop_requests() noexcept;
 
 /// Any thread: makes an actor end at its next wait, or at once when it is waiting or idle.
 [[nodiscard]] Delivery request_stop(Pid actor) noexcept;
+
+/// Is it to end for a reason that is known? Owner.
+[[nodiscard]] bool is_sentenced(const Slot& slot) noexcept;
+/// Sends a signal that does not wait for its turn: its `deliver` is called with the receiver's
+/// slot, by the owner, when it comes to that, and returns null when it has made a message of the
+/// signal and queued it; else the signal is destroyed, as it is when there is no receiver.
+void send_urgent(Core& core, Pid to, Signal* signal) noexcept;
+/// The same for one that was prepared. Any thread.
+void send_urgent(Pid to, Signal* signal) noexcept;
 
 /// For a signal that was prepared before anything was known of its receiver (prepare_later).
 [[nodiscard]] Delivery admit_later(Pid to, Signal* signal) noexcept;

@@ -11,105 +11,10 @@
 #include "core/domain.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
-#include "machine/fork.hpp"
-#include "machine/pages.hpp"
 
 namespace bulkhead::core {
 
 namespace {
-
-// All records of the process, as the slab has all slots.
-class TimerSlab {
- public:
-  static constexpr std::size_t kMost = std::size_t{1} << 26;
-  static constexpr std::size_t kCommitStep = machine::kHugePageBytes;
-
-  static TimerSlab& process() {
-    static auto* slab = new TimerSlab;
-    return *slab;
-  }
-
-  static constexpr std::uint32_t kBatch = 128;
-
-  // Up to kBatch records, chained by next_of_owner, and how many. Null when there are no more.
-  SendTimer* take(std::uint32_t& count) noexcept {
-    sync::Guard guard(lock_);
-    count = 0;
-    SendTimer* chain = free_;
-    if (chain != nullptr) {
-      SendTimer* last = chain;
-      for (count = 1; count < kBatch && last->next_of_owner != nullptr; ++count) {
-        last = last->next_of_owner;
-      }
-      free_ = last->next_of_owner;
-      last->next_of_owner = nullptr;
-      return chain;
-    }
-    for (; count < kBatch && make_room(); ++count) {
-      const std::uint32_t index = used_.load(std::memory_order_relaxed);
-      SendTimer* timer = new (base_ + index) SendTimer{};
-      timer->generation.store(0, std::memory_order_relaxed);
-      timer->index = index;
-      used_.store(index + 1, std::memory_order_release);
-      timer->next_of_owner = chain;
-      chain = timer;
-    }
-    return chain;
-  }
-
-  void give(SendTimer* chain) noexcept {
-    if (chain == nullptr) return;
-    sync::Guard guard(lock_);
-    SendTimer* last = chain;
-    while (last->next_of_owner != nullptr) last = last->next_of_owner;
-    last->next_of_owner = free_;
-    free_ = chain;
-  }
-
-  // The record of that index; null when it was never made.
-  [[nodiscard]] SendTimer* find(std::uint32_t index) noexcept {
-    return index < used_.load(std::memory_order_acquire) ? base_ + index : nullptr;
-  }
-
- private:
-  TimerSlab()
-      : base_(static_cast<SendTimer*>(
-            machine::reserve_aligned(kMost * sizeof(SendTimer), machine::kHugePageBytes))) {}
-
-  bool make_room() noexcept {
-    if (used_.load(std::memory_order_relaxed) < committed_) return true;
-    if (committed_ == kMost) return false;
-    try {
-      std::byte* begin = reinterpret_cast<std::byte*>(base_) + committed_bytes_;
-      machine::commit(begin, kCommitStep);
-      machine::prefer_huge_pages(begin, kCommitStep);
-    } catch (const std::bad_alloc&) {
-      return false;
-    }
-    committed_bytes_ += kCommitStep;
-    committed_ = static_cast<std::uint32_t>(committed_bytes_ / sizeof(SendTimer));
-    return true;
-  }
-
-  machine::ForkMutex lock_{machine::Nesting::kInner};
-  SendTimer* base_;
-  SendTimer* free_ = nullptr;
-  RealSync::atomic<std::uint32_t> used_{0};
-  std::uint32_t committed_ = 0;
-  std::size_t committed_bytes_ = 0;
-};
-
-SendTimer& take_record(Core& core) {
-  if (core.free_timers == nullptr) {
-    const base::Critical critical("who starts a timer must not block");
-    core.free_timers = TimerSlab::process().take(core.free_timer_count);
-  }
-  SendTimer* timer = core.free_timers;
-  if (timer == nullptr) throw std::bad_alloc();
-  core.free_timers = timer->next_of_owner;
-  --core.free_timer_count;
-  return *timer;
-}
 
 // Of a message that is not delivered any more.
 void destroy(Signal* signal, const SignalOps* ops, Core& core) noexcept {
@@ -119,12 +24,6 @@ void destroy(Signal* signal, const SignalOps* ops, Core& core) noexcept {
 }
 
 std::uint64_t packed(Pid pid) { return std::uint64_t{pid.generation()} << 32 | pid.index(); }
-
-std::uint32_t next_generation(SendTimer& timer) noexcept {
-  const std::uint32_t next = timer.generation.load(std::memory_order_relaxed) + 1;
-  timer.generation.store(next, std::memory_order_relaxed);
-  return next;
-}
 
 void link_to_owner(Extras& extras, SendTimer& timer) noexcept {
   timer.previous_of_owner = nullptr;
@@ -141,20 +40,6 @@ void unlink_from_owner(Extras& extras, SendTimer& timer) noexcept {
   (timer.previous_of_owner != nullptr ? timer.previous_of_owner->next_of_owner : extras.timers) =
       timer.next_of_owner;
   --extras.timer_count;
-}
-
-// A record that was retired is free; but one whose generation is spent is never used again. A core
-// that gets more back than it takes, from actors that have come from elsewhere, passes them on.
-void give_record(Core& core, SendTimer& timer) noexcept {
-  if (timer.generation.load(std::memory_order_relaxed) == UINT32_MAX - 1) return;
-  timer.next_of_owner = core.free_timers;
-  core.free_timers = &timer;
-  if (++core.free_timer_count <= 2 * TimerSlab::kBatch) return;
-  SendTimer* last = core.free_timers;
-  for (std::uint32_t i = 1; i < TimerSlab::kBatch; ++i) last = last->next_of_owner;
-  SendTimer* chain = std::exchange(core.free_timers, std::exchange(last->next_of_owner, nullptr));
-  core.free_timer_count -= TimerSlab::kBatch;
-  TimerSlab::process().give(chain);
 }
 
 // The wheel with the timers of an actor; locked while it lives, if that is the commons'.
@@ -193,7 +78,7 @@ void end_timer(TimersOf& timers, SendTimer& timer) noexcept {
 void discard(SendTimer& timer, Core& core) noexcept {
   Signal* signal = timer.signal;
   const SignalOps* ops = timer.ops;
-  give_record(core, timer);
+  core.free_timers.give(timer);
   destroy(signal, ops, core);
 }
 
@@ -203,13 +88,6 @@ void retire_send_timer(SendTimer& timer) noexcept {
   const auto owner = static_cast<std::uint32_t>(timer.owner.load(std::memory_order_relaxed));
   unlink_from_owner(*Slab::at(owner).extras, timer);
   static_cast<void>(next_generation(timer));
-}
-
-void give_free_timers(Core& core) noexcept {
-  if (core.free_timers == nullptr) return;  // there may be no slab, and no room to make it
-  TimerSlab::process().give(core.free_timers);
-  core.free_timers = nullptr;
-  core.free_timer_count = 0;
 }
 
 Extras& extras_of(Slot& slot, Core& core) {
@@ -239,6 +117,10 @@ void discard_extras(Slot& slot, Core& core) noexcept {
     }
     discard(*timer, core);
   }
+  {
+    const InTheMiddle here(&core);
+    slot.extras->~Extras();
+  }
   core.release_block(slot.extras, slot.extras->pool, 0);
   slot.extras = nullptr;
 }
@@ -247,7 +129,7 @@ void deliver_send_timer(Core& core, SendTimer& timer) noexcept {
   Signal* signal = timer.signal;
   const SignalOps* ops = timer.ops;
   const Pid to = timer.to;
-  give_record(core, timer);
+  core.free_timers.give(timer);
   const Delivery delivery = admit_later(to, signal);
   if (delivery == Delivery::kQueued) {
     commit(to, signal, ops);
@@ -284,7 +166,7 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   }
   Slot& slot = *core->running;
   Extras& extras = extras_of(slot, *core);
-  SendTimer& timer = take_record(*core);
+  SendTimer& timer = core->free_timers.take();
   timer.kind = TimerKind::kSend;
   timer.to = to;
   timer.owner.store(packed(pid_of(slot)), std::memory_order_relaxed);
@@ -314,7 +196,7 @@ bool cancel(TimerRef reference) {
   }
   core::Slot& slot = *core->running;
   if (slot.extras == nullptr) return false;
-  core::SendTimer* found = core::TimerSlab::process().find(reference.index());
+  core::SendTimer* found = core::RecordSlab<core::SendTimer>::process().find(reference.index());
   if (found == nullptr || reference.generation() % 2 == 0) return false;
   {
     core::TimersOf timers(slot, *core);

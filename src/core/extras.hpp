@@ -1,6 +1,7 @@
 // What few actors have: made when first needed, from the core's pool. Owner only.
 #pragma once
 
+#include "core/bond.hpp"
 #include "core/core.hpp"
 #include "sync/stop_source.hpp"
 
@@ -16,18 +17,24 @@ struct SendTimer : Timer {
   Pid to;
   Signal* signal;
   const SignalOps* ops;
-  SendTimer* next_of_owner;  // also: next free
+  SendTimer* next_of_owner;
   SendTimer* previous_of_owner;
+
+  SendTimer*& next_free() noexcept { return next_of_owner; }
 };
 
 struct Extras {
   SendTimer* timers = nullptr;
   std::uint32_t timer_count = 0;
   std::uint16_t pool = 0;            // whose memory it is: the actor may have moved since
+  bool traps = false;                // exits become messages
+  bool sentenced = false;            // it is to end for the reason below
   sync::StopSource* stop = nullptr;  // when somebody has asked for a token
+  Bonds bonds;
+  Exit sentence;
 };
 
-static_assert(sizeof(Extras) <= kSmallestBlock);
+static_assert(sizeof(Extras) <= kSmallestBlock);  // class 0
 
 /// Makes them if need be. Throws std::bad_alloc.
 [[nodiscard]] Extras& extras_of(Slot& slot, Core& core);
@@ -39,8 +46,6 @@ void discard_extras(Slot& slot, Core& core) noexcept;
 /// owner, and then delivered, and its record given to the core.
 void retire_send_timer(SendTimer& timer) noexcept;
 void deliver_send_timer(Core& core, SendTimer& timer) noexcept;
-/// Gives a core's free records back to the process.
-void give_free_timers(Core& core) noexcept;
 /// Timers leave their core's wheel, and join the next one's.
 void unfile_timers(Slot& slot, Core& from) noexcept;
 void file_timers(Slot& slot, Core& to) noexcept;

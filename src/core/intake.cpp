@@ -60,8 +60,8 @@ void Core::adopt(Slot& slot) {
   end_newcomer(slot);
 }
 
-// What is dropped is so last: its destructor may send to the same actor, and so take in what has
-// come since.
+// What is dropped, or has been heard, is destroyed last: its destructor may send to the same actor,
+// and so take in what has come since.
 void Core::take_in(Slot& slot, Signal* signals) noexcept {
   const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
   Signal* stragglers = nullptr;
@@ -76,9 +76,10 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
         end = &signals->next;
       }
     } else if ((signals->flags & Signal::kUrgent) != 0) [[unlikely]] {
-      release(signals);
-      counts.handled.raise();
-      unwind(slot);
+      if (signals->ops->deliver(&slot, signals) != nullptr) {
+        *end = signals;
+        end = &signals->next;
+      }
     } else {
       slot.append(signals);
     }

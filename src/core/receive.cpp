@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "bulkhead/mailbox.hpp"
+#include "bulkhead/take.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -54,11 +54,11 @@ Found receive(const void* mailbox, LookAt look, void* context, Timeout timeout) 
   const Core* core = Core::current();
   if (core != nullptr && core->running != nullptr && !core->may_wait()) {
     throw std::logic_error(
-        "bulkhead: Mailbox::next was called by a condition of Mailbox::next (when), a hook, or the "
+        "bulkhead: Mailbox::next (or take_for) was called by a condition of itself, a hook, or the "
         "destructor of a message that is dropped: there nothing can be received");
   }
   if (core == nullptr || core->running == nullptr || core->running->state != mailbox) {
-    throw std::logic_error("bulkhead: Mailbox::next was called outside its actor");
+    throw std::logic_error("bulkhead: Mailbox::next (or take_for) was called outside its actor");
   }
   Signal* signal = Core::receive(look, context, timeout.nanoseconds());
   return {signal, Core::current()->running->length};
@@ -68,6 +68,23 @@ void refuse_to_receive() {
   throw std::logic_error(
       "bulkhead: Mailbox::next was called in a destructor of an actor that is to end: there it "
       "cannot wait for a message");
+}
+
+InHand::InHand() noexcept : stack_(nullptr) {
+  const BrieflyInside inside;
+  const Core* core = inside.core();
+  if (core == nullptr || core->running == nullptr) return;  // receive refuses
+  stack_ = core->stack;
+  signal_ = std::exchange(stack_->in_hand, nullptr);
+  ops_ = std::exchange(stack_->in_hand_ops, nullptr);
+}
+
+InHand::~InHand() {
+  if (stack_ == nullptr) return;
+  const BrieflyInside inside;
+  if (stack_->in_hand_ops != nullptr) inside.core()->counts.handled.raise();
+  stack_->in_hand = signal_;
+  stack_->in_hand_ops = ops_;
 }
 
 Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) {
@@ -133,9 +150,7 @@ bool take_stop_request() noexcept {
   const Core* core = inside.core();
   if (core == nullptr || !core->may_wait()) return false;
   Slot& slot = *core->running;
-  if (!slot.has(Slot::kUnwind) || core->domain.load(std::memory_order_relaxed)->ending()) {
-    return false;
-  }
+  if (!slot.has(Slot::kUnwind) || core->must_end(slot)) return false;
   tell_stop(slot);
   // One that is being unwound stays so: in its destructors nothing waits.
   const bool unwinds =
@@ -149,7 +164,7 @@ bool hear_stop_requests() noexcept {
   const Core* core = inside.core();
   if (core == nullptr || !core->may_wait()) return true;
   Slot& slot = *core->running;
-  if (core->domain.load(std::memory_order_relaxed)->ending()) return true;  // it is unwound
+  if (core->must_end(slot)) return true;  // it is unwound
   if (slot.has(Slot::kUnwind)) return false;
   slot.set(Slot::kHearsStop);
   return true;

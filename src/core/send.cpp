@@ -343,7 +343,8 @@ namespace {
 
 // To an actor whose home is another core: or was, a moment ago.
 void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* signal) noexcept {
-  if (home == kNoCore || slot.generation.load(std::memory_order_relaxed) != to.generation())
+  // Acquire: who drops news of a bond gives it back, which the other end has left (bond.hpp, B2).
+  if (home == kNoCore || slot.generation.load(std::memory_order_acquire) != to.generation())
       [[unlikely]] {
     // It has ended since it was admitted, and its slot may be on its way to another core.
     core.counts.sent.raise();
@@ -402,30 +403,47 @@ void push_home(Slot& slot, Signal& signal) noexcept {
   if (slot.inbox.push_remote(&signal) == sync::Pushed::kMustNotify) notify(slot);
 }
 
-// An actor of this core needs no signal. For others it goes through the inbox, where it is seen by
-// whoever takes it in, and not queued.
-Delivery request_stop(Pid actor) noexcept {
-  static constexpr SignalOps kOps = {nullptr, [](Signal*, DropCause) {}, "stop request"};
+void Core::hear(Slot& slot, Signal* signal) noexcept {
+  const Pid receiver = pid_of(slot);
+  if (signal->ops->deliver(&slot, signal) != nullptr) {
+    discard(signal, receiver, DropCause::kGone);
+    return;
+  }
+  counts.sent.raise();
+  if (slot.turn == Turn::kIdle) make_ready(slot);
+}
+
+Slot* Core::find_own(Pid actor) noexcept {
+  Slot* slot = Slab::find(actor.index());
+  if (slot == nullptr || slot->home.load(std::memory_order_acquire) != index ||  // [pair slot.home]
+      !lives(slot, actor)) {
+    return nullptr;
+  }
+  if (slot->inbox.has_mail()) take_in(*slot, slot->inbox.take());
+  return slot;
+}
+
+// Its home may become this core between any two looks at it.
+void send_urgent(Core& core, Pid to, Signal* signal) noexcept {
+  Slot& slot = Slab::at(to.index());
+  const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
+  if (home != core.index) {
+    push_from_core(core, slot, home, to, signal);
+  } else if (Slot* own = core.find_own(to); own != nullptr) {
+    core.hear(*own, signal);
+  } else {  // it has ended
+    core.counts.sent.raise();
+    core.drop(signal, to, DropCause::kGone);
+  }
+}
+
+void send_urgent(Pid to, Signal* signal) noexcept {
   const BrieflyInside inside;
-  Core* core = inside.core();
-  Slot* slot = actor ? Slab::find(actor.index()) : nullptr;
-  if (core != nullptr && slot != nullptr &&
-      slot->home.load(std::memory_order_acquire) == core->index) {  // [pair slot.home]
-    if (!lives(slot, actor)) return Delivery::kGone;
-    core->unwind(*slot);
-    return Delivery::kQueued;
-  }
-  const Admission admission = prepare_unbounded(actor, sizeof(Signal), 0);
-  if (admission.signal == nullptr) return admission.why;
-  Signal* signal = admission.signal;
-  signal->flags = Signal::kLosesNothing | Signal::kUrgent;
-  signal->ops = &kOps;
-  if (core == nullptr) {
-    push_from_outside(entered_by(*signal), *slot, signal);
+  if (Core* core = inside.core(); core != nullptr) {
+    send_urgent(*core, to, signal);
   } else {
-    push_from_core(*core, *slot, slot->home.load(std::memory_order_acquire), actor, signal);
+    push_from_outside(entered_by(*signal), Slab::at(to.index()), signal);
   }
-  return Delivery::kQueued;
 }
 
 namespace {

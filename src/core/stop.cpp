@@ -110,7 +110,8 @@ void Core::sweep_memory() noexcept {
   spare_ = nullptr;
   if (stack != nullptr) stacks.give(stack);  // its thread could not be made
   stack = nullptr;
-  give_free_timers(*this);
+  free_timers.drain();
+  free_bonds.drain();
   give_surplus_slots();
   pool.collect_returned();
   pool.trim(0);

@@ -1,0 +1,116 @@
+// Exits: signals that end actors, or become messages in those that trap them.
+#include <new>
+#include <utility>
+
+#include "bulkhead/handler.hpp"
+#include "core/bond.hpp"
+#include "core/extras.hpp"
+#include "core/inside.hpp"
+
+namespace bulkhead::core {
+
+namespace {
+
+Signal* never(void* /*slot*/, Signal* signal) { return signal; }
+
+}  // namespace
+
+const SignalOps kSpentExit = {&never, &handler::destroy<Exited>, "exit"};
+
+Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops) noexcept {
+  signal->ops = ops;
+  signal->flags = Signal::kLosesNothing;
+  slot.append(signal);
+  return nullptr;
+}
+
+Signal* hear_exit(Slot& slot, Signal* signal) noexcept {
+  if (slot.extras != nullptr && slot.extras->traps)
+    return queue_heard(slot, signal, slot.kind->exited);
+  const Exit& exit = payload<Exited>(signal)->exit;
+  if (!exit.is_normal()) Core::current()->sentence(slot, exit);
+  signal->ops = &kSpentExit;
+  return signal;
+}
+
+void Core::sentence(Slot& slot, const Exit& exit) noexcept {
+  try {
+    Extras& extras = extras_of(slot, *this);
+    if (!extras.sentenced) {
+      extras.sentence = exit;
+      extras.sentenced = true;
+      counts.sent.raise();  // handled when it has ended: till then nothing is idle
+    }
+  } catch (const std::bad_alloc&) {  // it ends, but does not say why
+  }
+  unwind(slot);
+}
+
+bool is_sentenced(const Slot& slot) noexcept {
+  return slot.extras != nullptr && slot.extras->sentenced;
+}
+
+namespace {
+
+Signal* hear_exit_signal(void* slot, Signal* signal) {
+  return hear_exit(*static_cast<Slot*>(slot), signal);
+}
+
+Signal* hear_kill(void* slot, Signal* signal) {
+  Core::current()->sentence(*static_cast<Slot*>(slot), payload<Exited>(signal)->exit);
+  signal->ops = &kSpentExit;
+  return signal;
+}
+
+constexpr SignalOps kExit = {&hear_exit_signal, &handler::destroy<Exited>, "exit"};
+constexpr SignalOps kKill = {&hear_kill, &handler::destroy<Exited>, "kill"};
+
+Delivery send(Pid to, Exit reason, const SignalOps* ops) {
+  const Inside inside;
+  Core* core = Core::current();
+  const bool in_actor = core != nullptr && core->running != nullptr;
+  const Pid from = in_actor ? pid_of(*core->running) : Pid();
+  if (in_actor && to == from &&
+      (ops == &kKill || !core->running->extras || !core->running->extras->traps)) {
+    core->sentence(*core->running, reason);  // also a normal one
+    Core::check_unwind();
+    return Delivery::kQueued;
+  }
+  const Admission admission =
+      prepare_unbounded(to, kSignalBytes<Exited>, block_class(kSignalBytes<Exited>));
+  if (admission.signal == nullptr) return admission.why;
+  admission.signal->ops = ops;
+  admission.signal->flags = Signal::kUrgent | Signal::kLosesNothing;
+  ::new (static_cast<void*>(payload<Exited>(admission.signal))) Exited{from, std::move(reason)};
+  send_urgent(to, admission.signal);
+  return Delivery::kQueued;
+}
+
+}  // namespace
+
+Delivery send_exit(Pid to, Exit reason) { return send(to, std::move(reason), &kExit); }
+Delivery send_kill(Pid to) { return send(to, Exit::killed(), &kKill); }
+
+// An actor of this core needs no signal. For others it goes through the inbox, where it is heard by
+// whoever takes it in, and not queued.
+Delivery request_stop(Pid actor) noexcept {
+  static constexpr SignalOps kOps = {[](void* slot, Signal* signal) {
+                                       Core::current()->unwind(*static_cast<Slot*>(slot));
+                                       return signal;
+                                     },
+                                     [](Signal*, DropCause) {}, "stop request"};
+  const BrieflyInside inside;
+  Core* core = inside.core();
+  if (Slot* own = core != nullptr && actor ? core->find_own(actor) : nullptr; own != nullptr) {
+    core->unwind(*own);
+    return Delivery::kQueued;
+  }
+  const Admission admission = prepare_unbounded(actor, sizeof(Signal), 0);
+  if (admission.signal == nullptr) return admission.why;
+  admission.signal->flags = Signal::kLosesNothing | Signal::kUrgent;
+  admission.signal->ops = &kOps;
+  send_urgent(actor, admission.signal);
+  return Delivery::kQueued;
+}
+
+}  // namespace bulkhead::core

@@ -53,6 +53,13 @@ class Slow {
 
 class Batches : public support::Running {
  protected:
+  Batches() : support::Running(undisturbed()) {}
+  // On a busy machine a handler may be left as stuck, and the other actor has several turns then.
+  static bulkhead::Config undisturbed() {
+    bulkhead::Config config = support::OnCores::config();
+    config.hand_over_after = bulkhead::kForever;
+    return config;
+  }
   // Two actors of one core with long queues, which are there before the first message is handled.
   template <class A>
   Runs runs_of(int messages) {

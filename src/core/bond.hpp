@@ -51,8 +51,9 @@ struct alignas(128) Bond {
   Kind kind;
   News what;
   std::uint8_t hears;  // the side that gets the news
+  Bond* next;          // free, or with news that are to be sent
 
-  Bond*& next_free() noexcept { return reinterpret_cast<Bond*&>(ends[0].previous); }
+  Bond*& next_free() noexcept { return next; }
   [[nodiscard]] Pid actor(unsigned side) const noexcept;
 };
 

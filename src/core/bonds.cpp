@@ -231,10 +231,9 @@ Bond* leave_all(Slot& slot, const Exit& exit) noexcept {
     untie(bonds, bond, side);
     const bool watches = bond.kind == Bond::Kind::kMonitor && side == 0;
     if (!cut(bond, side, watches ? nullptr : &exit)) continue;
-    Bond*& next = reinterpret_cast<Bond*&>(end.previous);  // it is in no list any more
-    next = nullptr;
+    bond.next = nullptr;
     *last = &bond;
-    last = &next;
+    last = &bond.next;
   }
   return first;
 }
@@ -242,7 +241,7 @@ Bond* leave_all(Slot& slot, const Exit& exit) noexcept {
 void tell_all(Core& core, Bond* chain) noexcept {
   while (chain != nullptr) {
     Bond& bond = *chain;
-    chain = reinterpret_cast<Bond*&>(bond.ends[1 - bond.hears].previous);
+    chain = bond.next;
     tell(core, bond);
   }
 }

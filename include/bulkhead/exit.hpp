@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/pid.hpp"
@@ -51,6 +53,11 @@ class Exit {
   /// The exception itself, for who wants to rethrow it; null for other kinds.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
 
+  /// Where the exception was thrown: return addresses, most recent call first, of up to 40 frames.
+  /// Empty for other kinds; and when it did not leave a handler by itself, or so many others have
+  /// failed at that moment that it was lost. See stack_trace.
+  [[nodiscard]] std::span<void* const> stack() const noexcept;
+
   /// Kinds and messages are compared, not the exceptions.
   friend bool operator==(const Exit& a, const Exit& b) noexcept {
     return a.kind_ == b.kind_ && a.message() == b.message();
@@ -68,6 +75,11 @@ class Exit {
 /// "normal", "shutdown", "shutdown: DETAIL", "stopped", "killed", "no such actor", the custom
 /// reason, or "panic: MESSAGE (TYPE)".
 [[nodiscard]] std::string to_string(const Exit& exit);
+
+/// The same as text, a line for each frame: "FUNCTION at FILE:LINE", as far as the program has
+/// debugging information, or symbols. Takes up to milliseconds, the first time: not for hooks of a
+/// runtime that is to stay quick. Throws std::bad_alloc.
+[[nodiscard]] std::vector<std::string> stack_trace(const Exit& exit);
 
 /// What the death hook of a runtime is told. Valid during the call only.
 struct Death {

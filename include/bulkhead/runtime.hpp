@@ -2,7 +2,9 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
+#include "bulkhead/actor_info.hpp"
 #include "bulkhead/config.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/spawn.hpp"
@@ -90,6 +92,8 @@ class Runtime {
   /// Any thread, actors too.
   [[nodiscard]] Stats stats() const;
   [[nodiscard]] std::size_t cores() const noexcept;
+  /// Its actors that live, in no order: see bulkhead::actors. Any thread. Throws std::bad_alloc.
+  [[nodiscard]] std::vector<Pid> actors() const;
 
  private:
   core::Domain* domain_;

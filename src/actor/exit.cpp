@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -10,8 +11,10 @@
 #include <typeinfo>
 #include <utility>
 
+#include "base/stack_trace.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
+#include "core/thrown.hpp"
 #include "machine/fiber.hpp"
 #include "sync/atomic.hpp"
 
@@ -21,6 +24,7 @@ struct Exit::Failure {
   std::string message;
   std::string type;
   std::exception_ptr exception;
+  std::vector<void*> stack;
   sync::RealSync::atomic<std::size_t> owners{1};
 
   static const bool kMade;
@@ -125,13 +129,16 @@ void Exit::Failure::read(const std::exception_ptr& failure) {
     message = "an exception that is not a std::exception";
   }
   exception = failure;
+  const core::ThrowTrace trace = core::take_throw_trace(failure);
+  stack.assign(trace.frames.begin(), trace.frames.begin() + trace.count);
 }
 
 // Made at the start of the program, for when there is no memory.
 Exit::Failure& Exit::Failure::out_of_memory() {
   static auto* failure = new Failure{.message = "out of memory",
                                      .type = "std::bad_alloc",
-                                     .exception = std::make_exception_ptr(std::bad_alloc())};
+                                     .exception = std::make_exception_ptr(std::bad_alloc()),
+                                     .stack = {}};
   return *failure;
 }
 const bool Exit::Failure::kMade = (out_of_memory(), true);
@@ -152,13 +159,15 @@ Exit Exit::panic(std::exception_ptr failure) noexcept {
 
 Exit Exit::shutdown(std::string detail) {
   Exit exit(Kind::kShutdown);
-  exit.failure_ = new Failure{.message = std::move(detail), .type = {}, .exception = {}};
+  exit.failure_ =
+      new Failure{.message = std::move(detail), .type = {}, .exception = {}, .stack = {}};
   return exit;
 }
 
 Exit Exit::custom(std::string reason) {
   Exit exit(Kind::kCustom);
-  exit.failure_ = new Failure{.message = std::move(reason), .type = {}, .exception = {}};
+  exit.failure_ =
+      new Failure{.message = std::move(reason), .type = {}, .exception = {}, .stack = {}};
   return exit;
 }
 
@@ -172,6 +181,23 @@ std::string_view Exit::type() const noexcept {
 
 std::exception_ptr Exit::failure() const noexcept {
   return failure_ ? failure_->exception : nullptr;
+}
+
+std::span<void* const> Exit::stack() const noexcept {
+  return failure_ ? std::span<void* const>(failure_->stack) : std::span<void* const>();
+}
+
+// What is below the actor's handler is the same for all; what is above the throw is the C++
+// runtime's, and may have no names.
+std::vector<std::string> stack_trace(const Exit& exit) {
+  std::vector<std::string> lines = base::describe_frames(exit.stack());
+  const auto named = [](const std::string& line) { return line != "??"; };
+  lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(), named));
+  const auto loop = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("bulkhead::core::Core::");
+  });
+  lines.erase(loop, lines.end());
+  return lines;
 }
 
 std::string to_string(const Exit& exit) {

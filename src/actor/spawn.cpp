@@ -293,6 +293,12 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
   if (kind.started != nullptr || kind.receive_timeout != nullptr) slot.set(Slot::kStartPending);
 }
 
+// The last of it that others look at.
+void let_live(Slot& slot, const Core* core) {
+  slot.parent = core != nullptr && core->running != nullptr ? pid_of(*core->running) : Pid();
+  slot.lives.publish(true);
+}
+
 }  // namespace
 
 Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
@@ -304,7 +310,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   Core* elsewhere = home_after_all(actor, core);
   if (elsewhere == nullptr) {
     set_up(slot, kind, options, *core->domain.load(std::memory_order_relaxed), core->clock());
-    slot.parent = core->running != nullptr ? pid_of(*core->running) : Pid();
+    let_live(slot, core);
     tie_bonds(actor, options, *core);
     core->counts.started.raise();
     slot.turn = Turn::kIdle;
@@ -324,7 +330,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   Domain& domain = *home.domain.load(std::memory_order_relaxed);
   set_up(slot, kind, options, domain, machine::now());
   if (home.solo) slot.set(Slot::kSolo);
-  slot.parent = core != nullptr && core->running != nullptr ? pid_of(*core->running) : Pid();
+  let_live(slot, core);
   if (core != nullptr) tie_bonds(actor, options, *core);
   slot.turn = Turn::kReady;
   const bool outside = is_outside(core, domain);

@@ -31,25 +31,32 @@ bool is_machinery(std::string_view function) {
   for (const std::string_view prefix :
        {"__cxa_", "_Unwind_", "std::terminate", "std::rethrow_exception", "__cxxabiv1::",
         "bulkhead::panic", "bulkhead::base::", "bulkhead::(anonymous namespace)::on_terminate",
+        "bulkhead::core::Asked", "bulkhead::core::(anonymous namespace)::note", "__gxx_personality",
         "abort", "__libc_start", "_start", "raise", "__GI_"}) {
     if (function.starts_with(prefix)) return true;
   }
   return false;
 }
 
-struct Printer {
-  std::FILE* out;
-  int number = 0;
-
-  void print(const std::string& function, const char* file, int line) {
+// A line for each frame that is worth one.
+class Lines {
+ public:
+  void add(const std::string& function, const char* file, int line) {
     if (is_machinery(function)) return;
-    if (file != nullptr) {
-      std::fprintf(out, "  %d: %s at %s:%d\n", number++, function.c_str(), file, line);
-    } else {
-      std::fprintf(out, "  %d: %s\n", number++, function.c_str());
-    }
+    lines_.push_back(file != nullptr ? function + " at " + file + ":" + std::to_string(line)
+                                     : function);
   }
+  [[nodiscard]] std::vector<std::string> take() { return std::move(lines_); }
+
+ private:
+  std::vector<std::string> lines_;
 };
+
+void print(const std::vector<std::string>& lines, std::FILE* out) {
+  std::fputs("Stack trace (most recent call first):\n", out);
+  int number = 0;
+  for (const std::string& line : lines) std::fprintf(out, "  %d: %s\n", number++, line.c_str());
+}
 
 }  // namespace
 
@@ -57,31 +64,44 @@ struct Printer {
 
 namespace {
 
-int on_frame(void* printer, std::uintptr_t address, const char* file, int line,
+backtrace_state* state() {
+  static backtrace_state* made = backtrace_create_state(nullptr, 1, nullptr, nullptr);
+  return made;
+}
+
+int on_frame(void* lines, std::uintptr_t address, const char* file, int line,
              const char* function) {
-  auto& out = *static_cast<Printer*>(printer);
+  auto& out = *static_cast<Lines*>(lines);
   if (function == nullptr) {
     // Not in the debugging information: the symbol table may know.
-    static backtrace_state* state = backtrace_create_state(nullptr, 1, nullptr, nullptr);
     backtrace_syminfo(
-        state, address,
+        state(), address,
         [](void* to, std::uintptr_t, const char* symbol, std::uintptr_t, std::uintptr_t) {
-          static_cast<Printer*>(to)->print(readable(symbol), nullptr, 0);
+          static_cast<Lines*>(to)->add(readable(symbol), nullptr, 0);
         },
-        nullptr, printer);
+        nullptr, lines);
     return 0;
   }
-  out.print(readable(function), file, line);
+  out.add(readable(function), file, line);
   return 0;
 }
 
 }  // namespace
 
 void print_stack_trace(std::FILE* out) {
-  static backtrace_state* state = backtrace_create_state(nullptr, 1, nullptr, nullptr);
-  std::fputs("Stack trace (most recent call first):\n", out);
-  Printer printer{out};
-  backtrace_full(state, 1, &on_frame, nullptr, &printer);
+  Lines lines;
+  backtrace_full(state(), 1, &on_frame, nullptr, &lines);
+  print(lines.take(), out);
+}
+
+std::vector<std::string> describe_frames(std::span<void* const> addresses) {
+  Lines lines;
+  for (void* const address : addresses) {
+    // The call, and not what comes after it.
+    backtrace_pcinfo(state(), reinterpret_cast<std::uintptr_t>(address) - 1, &on_frame, nullptr,
+                     &lines);
+  }
+  return lines.take();
 }
 
 #else
@@ -90,10 +110,14 @@ void print_stack_trace(std::FILE* out) {
   constexpr int kMost = 64;
   void* frames[kMost];
   const int count = backtrace(frames, kMost);
-  char** symbols = backtrace_symbols(frames, count);
-  std::fputs("Stack trace (most recent call first):\n", out);
-  Printer printer{out};
-  for (int i = 1; symbols != nullptr && i < count; ++i) {
+  print(describe_frames(std::span(frames, static_cast<std::size_t>(count)).subspan(1)), out);
+}
+
+std::vector<std::string> describe_frames(std::span<void* const> addresses) {
+  Lines lines;
+  const int count = static_cast<int>(addresses.size());
+  char** symbols = backtrace_symbols(addresses.data(), count);
+  for (int i = 0; symbols != nullptr && i < count; ++i) {
     // "binary(symbol+offset) [address]"
     std::string text(symbols[i]);
     const auto open = text.find('(');
@@ -101,9 +125,10 @@ void print_stack_trace(std::FILE* out) {
     if (open != std::string::npos && plus != std::string::npos && plus > open + 1) {
       text = readable(text.substr(open + 1, plus - open - 1).c_str());
     }
-    printer.print(text, nullptr, 0);
+    lines.add(text, nullptr, 0);
   }
   std::free(symbols);
+  return lines.take();
 }
 
 #endif

@@ -1,7 +1,10 @@
-// The calling thread's stack as text.
+// Stacks as text.
 #pragma once
 
 #include <cstdio>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace bulkhead::base {
 
@@ -9,5 +12,9 @@ namespace bulkhead::base {
 /// where the program has debugging information. Frames of the C++ runtime and of this library's own
 /// failure path are left out.
 void print_stack_trace(std::FILE* out = stderr);
+
+/// A line for each of these return addresses, as above; frames of the machinery are left out.
+/// Throws std::bad_alloc.
+[[nodiscard]] std::vector<std::string> describe_frames(std::span<void* const> addresses);
 
 }  // namespace bulkhead::base

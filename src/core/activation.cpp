@@ -17,6 +17,7 @@
 #include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
+#include "core/thrown.hpp"
 #include "core/unwinding.hpp"
 
 namespace bulkhead::core {
@@ -92,6 +93,7 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
       arm_timeout(slot, me, handled);
   } catch (const Unwind&) {
     thrown = kUnwound;
+  } catch (const Leaving&) {  // never: it is asked, and notes where the exception was thrown
   } catch (...) {
     back_inside(me)->failure_ = std::current_exception();
     thrown = kFailed;
@@ -115,7 +117,7 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   Core* core = me->core;
   // Messages are counted when the batch is over: while one is in hand, nothing is idle anyway.
   core->counts.handled.raise(handled);
-  slot.handled += handled;
+  slot.handled = slot.handled + handled;
   core->running = nullptr;
   if (slot.oldest == nullptr) [[likely]] {
     slot.turn = Turn::kIdle;
@@ -445,6 +447,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   if (kind.joint != nullptr) [[unlikely]]
     joint = kind.joint(slot.state);
   Bond* const untold = slot.extras != nullptr ? leave_all(slot, exit) : nullptr;
+  slot.lives = false;
   // From here on nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);

@@ -15,7 +15,7 @@ Commons::Commons(Domain& domain, Core& home, RunQueue kind, std::size_t cores)
 // What threads outside push is spread over the stripes.
 void Commons::push(Slot& slot) noexcept {
   const Core* core = tl_seat.at.mine();
-  queue_->push(&slot, core != nullptr ? core->place : Slab::index_of(slot));
+  queue_->push(&slot, core != nullptr ? std::uint32_t{core->place} : Slab::index_of(slot));
   wake_one();
 }
 

@@ -247,8 +247,8 @@ class alignas(64) Core {
   // --- owner's data ------------------------------------------------------------------------------
 
   alignas(64) std::uint16_t index = 0;
-  std::uint16_t place = 0;          // within its domain
-  bool solo = false;                // has one actor, which has the thread to itself
+  Shown<std::uint16_t> place = 0;   // within its domain; kNoCore: stands for the commons
+  Shown<bool> solo = false;         // has one actor, which has the thread to itself
   Shown<Slot*> running = nullptr;   // no other thread follows it, but to name it
   machine::Stack* stack = nullptr;  // that the loop runs on
   ThreadSeat* seat = nullptr;       // of the thread that runs the core, or is about to

@@ -163,6 +163,8 @@ void Domain::make_commons(std::size_t cores) {
     give_core(home);
     throw;
   }
+  home.place = kNoCore;
+  home.solo = false;
   home.stands_for = commons_.get();
   home.domain.store(this, std::memory_order_release);
   for (std::size_t i = 0; i < cores; ++i) cores_[i]->commons = commons_.get();

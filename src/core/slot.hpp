@@ -81,6 +81,8 @@ class Shown {
     return value_.load(std::memory_order_relaxed);
   }
   T operator->() const noexcept { return *this; }
+  Shown& operator++() noexcept { return *this = static_cast<T>(*this + 1); }
+  Shown& operator--() noexcept { return *this = static_cast<T>(*this - 1); }
   /// Stores, so that who observes the value also sees what was written before.
   void publish(T value) noexcept {
     value_.store(value, std::memory_order_release);  // [pair shown.observe]
@@ -131,19 +133,20 @@ struct alignas(64) Slot {
   Shown<const ActorClass*> kind;
   machine::Stack* stack;  // while it does not run here, in mid-handler
   Extras* extras;
-  Pid parent;
-  std::uint32_t length;  // of the queue
+  Shown<Pid> parent;
+  Shown<std::uint32_t> length;  // of the queue
   std::uint16_t flags;
-  Turn turn;
+  Shown<Turn> turn;
   std::uint8_t stack_class;  // that it runs on
 
-  Timer timeout;              // the receive timeout
-  Timer* wait_timer;          // of the wait that it is parked in
-  Slot* next_free;            // in a list of vacant slots; of ready ones without memory
-  std::uint64_t handled;      // messages
-  std::uint32_t stays_until;  // does not move before; coarse time, balance.cpp
-  std::uint16_t state_pool;   // whose memory the state is
+  Timer timeout;                 // the receive timeout
+  Timer* wait_timer;             // of the wait that it is parked in
+  Slot* next_free;               // in a list of vacant slots; of ready ones without memory
+  Shown<std::uint64_t> handled;  // messages
+  std::uint32_t stays_until;     // does not move before; coarse time, balance.cpp
+  std::uint16_t state_pool;      // whose memory the state is
   std::uint8_t state_class;
+  Shown<bool> lives;  // between its generation's changes: has it been made, and not begun to end?
 
   static constexpr std::uint16_t kPinned = 1;         // never moves
   static constexpr std::uint16_t kStopAsked = 2;      // ends after this handler

@@ -37,7 +37,7 @@ void say_who_is_left(const Slot& slot) {
       stderr,
       "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended %s\n",
       to_string(pid_of(slot)).c_str(), static_cast<int>(slot.kind->name.size()),
-      slot.kind->name.data(), left.state, slot.length, left.end);
+      slot.kind->name.data(), left.state, std::uint32_t{slot.length}, left.end);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 /// Bulkhead: actors that crash alone. Everything but the network (bulkhead/net.hpp).
 #pragma once
 
+#include "bulkhead/actor_info.hpp"
 #include "bulkhead/address.hpp"
 #include "bulkhead/blocking.hpp"
 #include "bulkhead/cancellation_scope.hpp"
@@ -24,6 +25,7 @@
 #include "bulkhead/semaphore.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/stats.hpp"
+#include "bulkhead/stop_signals.hpp"
 #include "bulkhead/take.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/timer.hpp"

@@ -1,0 +1,7 @@
+/// The OTP layer: supervisors, servers and what belongs to them.
+#pragma once
+
+#include "bulkhead/bulkhead.hpp"
+#include "bulkhead/otp/application.hpp"
+#include "bulkhead/otp/child.hpp"
+#include "bulkhead/otp/supervisor.hpp"

@@ -1,0 +1,192 @@
+#include "otp/supervisor_actor.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <unordered_set>
+
+#include "bulkhead/spawn.hpp"
+#include "bulkhead/take.hpp"
+#include "bulkhead/this_actor.hpp"
+#include "bulkhead/timer.hpp"
+
+namespace bulkhead::otp {
+
+Supervisor::Supervisor(SupervisorSpec spec, Pid parent)
+    : spec_(std::move(spec)),
+      parent_(parent),
+      intensity_(spec_.intensity, spec_.period),
+      random_(std::random_device()()),
+      children_(spec_.strategy == Strategy::kSimpleOneForOne
+                    ? simple_children(*this)
+                    : children_in_order(*this, std::move(spec_.children))) {}
+
+Supervisor::~Supervisor() = default;
+
+void Supervisor::started() { this_actor::trap_exits(true); }
+
+std::expected<void, ChildError> Supervisor::receive(Begin) {
+  auto begun = children_->begin();
+  if (!begun) {
+    if (parent_) this_actor::unlink(parent_);  // is told by the answer
+    give_up(Exit::shutdown(to_string(begun.error())));
+  }
+  return begun;
+}
+
+std::expected<Pid, ChildError> Supervisor::receive(StartChild call) {
+  if (auto fault = check(call.spec, spec_)) return std::unexpected(*std::move(fault));
+  return children_->start(std::move(call.spec));
+}
+std::expected<Pid, ChildError> Supervisor::receive(StartAnother call) {
+  if (!call.start) return std::unexpected(spec_error(SpecFault::kNoStart));
+  return children_->start_another(std::move(call.start));
+}
+std::expected<void, ChildError> Supervisor::receive(TerminateChild call) {
+  return children_->terminate(call.id);
+}
+std::expected<void, ChildError> Supervisor::receive(TerminatePid call) {
+  return children_->terminate(call.child);
+}
+std::expected<Pid, ChildError> Supervisor::receive(RestartChild call) {
+  return children_->restart(call.id);
+}
+std::expected<void, ChildError> Supervisor::receive(DeleteChild call) {
+  return children_->remove(call.id);
+}
+std::expected<std::vector<ChildInfo>, ChildError> Supervisor::receive(WhichChildren) {
+  return children_->list();
+}
+std::expected<ChildCount, ChildError> Supervisor::receive(CountChildren) {
+  return children_->count();
+}
+std::expected<ChildSpec, ChildError> Supervisor::receive(GetSpec call) {
+  return children_->spec(call.id);
+}
+
+void Supervisor::receive(Stop call, Reply<void> reply) {
+  stopper_.emplace(std::move(reply));
+  give_up(call.reason);
+}
+
+void Supervisor::receive(Exited exited) {
+  if (over_) return;
+  if (parent_ && exited.actor == parent_) return give_up(exited.exit);
+  children_->ended(exited.actor, exited.exit);
+}
+
+void Supervisor::receive(Retry retry) {
+  if (!over_) children_->retry(retry.number);
+}
+
+// --- for its Children ----------------------------------------------------------------------------
+
+ChildStart Supervisor::run(const std::function<ChildStart()>& start) {
+  try {
+    return start();
+  } catch (...) {  // also what unwinds it: its next wait throws that again
+    return std::unexpected(Exit::panic(std::current_exception()));
+  }
+}
+
+void Supervisor::forget_exit_of(Pid child) {
+  static_cast<void>(this_actor::take_for<Exited>(
+      this, std::chrono::nanoseconds(0),
+      [child](const Exited& exited) { return exited.actor == child; }));
+}
+
+Exit Supervisor::end(Pid child, Shutdown how) {
+  // Watched first: it may have ended its link, and would not be heard of.
+  const MonitorRef monitor = this_actor::monitor(child);
+  this_actor::unlink(child);
+  forget_exit_of(child);
+  const auto is_it = [monitor](const Down& down) { return down.monitor == monitor; };
+  if (how.kills()) {
+    static_cast<void>(kill(child));
+  } else {
+    static_cast<void>(exit(child, Exit::shutdown()));
+  }
+  auto down = this_actor::take_for<Down>(this, how.patience(), is_it);
+  if (!down) {
+    static_cast<void>(kill(child));
+    down = this_actor::take_for<Down>(this, kForever, is_it);
+  }
+  return down ? down->exit : Exit::killed();
+}
+
+void Supervisor::end_all(const std::vector<Pid>& children, Shutdown how) {
+  for (const Pid child : children) {
+    this_actor::monitor(child);
+    this_actor::unlink(child);
+    forget_exit_of(child);
+    if (how.kills()) {
+      static_cast<void>(kill(child));
+    } else {
+      static_cast<void>(exit(child, Exit::shutdown()));
+    }
+  }
+  const auto begun = Clock::now();
+  std::unordered_set<Pid> left(children.begin(), children.end());
+  const auto any = [&left](const Down& down) { return left.contains(down.actor); };
+  Timeout patience = how.patience();
+  while (!left.empty()) {
+    const auto down = this_actor::take_for<Down>(this, patience, any);
+    if (!down) {
+      for (const Pid child : left) static_cast<void>(kill(child));
+      patience = kForever;
+      continue;
+    }
+    left.erase(down->actor);
+    if (patience.is_forever()) continue;
+    const std::chrono::nanoseconds most(how.patience().nanoseconds());
+    patience = std::max(most - (Clock::now() - begun), std::chrono::nanoseconds(0));
+  }
+}
+
+std::optional<std::chrono::nanoseconds> Supervisor::plan_restart(Delay& delay) {
+  const auto now = Clock::now();
+  if (!intensity_.allows(now)) {
+    give_up(Exit::shutdown("too many restarts"));
+    return std::nullopt;
+  }
+  return delay.next(spec_.backoff, now, random_);
+}
+
+std::uint64_t Supervisor::retry_after(std::chrono::nanoseconds delay) {
+  const auto self = this_actor::address(this);
+  const std::uint64_t number = ++retries_;
+  if (delay.count() == 0) {
+    self.send(Retry{number});
+  } else {
+    static_cast<void>(send_after(Timeout(delay), self, Retry{number}));
+  }
+  return number;
+}
+
+void Supervisor::note_end(const ChildSpec& child) {
+  if (!child.significant || over_) return;
+  const bool over = spec_.auto_shutdown == AutoShutdown::kAnySignificant ||
+                    (spec_.auto_shutdown == AutoShutdown::kAllSignificant &&
+                     children_->no_significant_one_runs());
+  if (over) give_up(Exit::shutdown());
+}
+
+void Supervisor::give_up(const Exit& reason) {
+  if (over_) return;
+  over_ = true;
+  children_->end();
+  this_actor::stop(reason);
+}
+
+bool is_restarted(Restart restart, const Exit& exit) noexcept {
+  switch (restart) {
+    case Restart::kPermanent:
+      return true;
+    case Restart::kTransient:
+      return !exit.is_normal() && exit.kind() != Exit::Kind::kShutdown;
+    case Restart::kTemporary:
+      break;
+  }
+  return false;
+}
+
+}  // namespace bulkhead::otp

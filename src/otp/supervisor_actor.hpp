@@ -1,0 +1,171 @@
+// The actor behind a SupervisorRef.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <random>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "bulkhead/links.hpp"
+#include "bulkhead/otp/supervisor.hpp"
+#include "otp/restarts.hpp"
+
+namespace bulkhead::otp {
+
+class Children;
+
+/// Calls, each answered with what SupervisorRef returns.
+struct Begin {};
+struct StartChild {
+  ChildSpec spec;
+};
+struct StartAnother {
+  std::function<ChildStart()> start;
+};
+struct TerminateChild {
+  std::string id;
+};
+struct TerminatePid {
+  Pid child;
+};
+struct RestartChild {
+  std::string id;
+};
+struct DeleteChild {
+  std::string id;
+};
+struct WhichChildren {};
+struct CountChildren {};
+struct GetSpec {
+  std::string id;
+};
+/// Answered by its end.
+struct Stop {
+  using Answer = void;
+  Exit reason;
+};
+/// To itself: a restart that was put off is due. Void when the child was started since, or has
+/// gone.
+struct Retry {
+  std::uint64_t number;
+};
+
+class Supervisor {
+ public:
+  Supervisor(SupervisorSpec spec, Pid parent);
+  Supervisor(const Supervisor&) = delete;
+  Supervisor& operator=(const Supervisor&) = delete;
+  ~Supervisor();
+
+  void started();
+
+  std::expected<void, ChildError> receive(Begin);
+  std::expected<Pid, ChildError> receive(StartChild call);
+  std::expected<Pid, ChildError> receive(StartAnother call);
+  std::expected<void, ChildError> receive(TerminateChild call);
+  std::expected<void, ChildError> receive(TerminatePid call);
+  std::expected<Pid, ChildError> receive(RestartChild call);
+  std::expected<void, ChildError> receive(DeleteChild call);
+  std::expected<std::vector<ChildInfo>, ChildError> receive(WhichChildren);
+  std::expected<ChildCount, ChildError> receive(CountChildren);
+  std::expected<ChildSpec, ChildError> receive(GetSpec call);
+  void receive(Stop call, Reply<void> reply);
+  void receive(Exited exited);
+  void receive(Down /*late*/) {}
+  void receive(Retry retry);
+
+  // --- for its Children --------------------------------------------------------------------------
+
+  [[nodiscard]] const SupervisorSpec& spec() const noexcept { return spec_; }
+  /// Runs a start function; exceptions, and a link to one that has gone, are failures like others.
+  [[nodiscard]] ChildStart run(const std::function<ChildStart()>& start);
+  /// Ends one, which is no child any more afterwards, and says how it has ended.
+  Exit end(Pid child, Shutdown how);
+  /// The same for many at once.
+  void end_all(const std::vector<Pid>& children, Shutdown how);
+  /// Counts a restart, and says when it is due; none: the supervisor gives up, and ends.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> plan_restart(Delay& delay);
+  /// Has Children::retry(number) called after `delay`. Returns the number.
+  std::uint64_t retry_after(std::chrono::nanoseconds delay);
+  /// A child that will not be started again has ended by itself.
+  void note_end(const ChildSpec& child);
+  /// Ends all children, and then the supervisor.
+  void give_up(const Exit& reason);
+
+ private:
+  void forget_exit_of(Pid child);
+
+  std::optional<Reply<void>> stopper_;  // let go last, which tells that all is gone
+  SupervisorSpec spec_;
+  Pid parent_;
+  Intensity intensity_;
+  std::minstd_rand random_;
+  std::uint64_t retries_ = 0;
+  bool over_ = false;
+  std::unique_ptr<Children> children_;
+};
+
+/// The children of a supervisor: in order, each with an id, or alike and without. See children.cpp
+/// and simple_children.cpp.
+class Children {
+ public:
+  explicit Children(Supervisor& supervisor) : supervisor_(supervisor) {}
+  Children(const Children&) = delete;
+  Children& operator=(const Children&) = delete;
+  virtual ~Children() = default;
+
+  virtual std::expected<void, ChildError> begin() = 0;
+  virtual std::expected<Pid, ChildError> start(ChildSpec spec) = 0;
+  virtual std::expected<Pid, ChildError> start_another(std::function<ChildStart()> start) = 0;
+  virtual std::expected<void, ChildError> terminate(const std::string& id) = 0;
+  virtual std::expected<void, ChildError> terminate(Pid pid) = 0;
+  virtual std::expected<Pid, ChildError> restart(const std::string& id) = 0;
+  virtual std::expected<void, ChildError> remove(const std::string& id) = 0;
+  [[nodiscard]] virtual std::vector<ChildInfo> list() const = 0;
+  [[nodiscard]] virtual ChildCount count() const = 0;
+  [[nodiscard]] virtual std::expected<ChildSpec, ChildError> spec(const std::string& id) const = 0;
+  /// That actor has ended by itself; perhaps none of them.
+  virtual void ended(Pid pid, const Exit& exit) = 0;
+  virtual void retry(std::uint64_t number) = 0;
+  /// Ends them, in the right order.
+  virtual void end() = 0;
+  /// Does none of the significant ones run?
+  [[nodiscard]] virtual bool no_significant_one_runs() const = 0;
+
+ protected:
+  Supervisor& supervisor_;
+};
+
+[[nodiscard]] std::unique_ptr<Children> children_in_order(Supervisor& supervisor,
+                                                          std::vector<ChildSpec> specs);
+[[nodiscard]] std::unique_ptr<Children> simple_children(Supervisor& supervisor);
+
+/// Is one that ended so to be started again?
+[[nodiscard]] bool is_restarted(Restart restart, const Exit& exit) noexcept;
+
+[[nodiscard]] inline ChildError child_error(ChildError::Kind kind, std::string id = {}) {
+  ChildError error{kind};
+  error.id = std::move(id);
+  return error;
+}
+[[nodiscard]] inline ChildError start_failed(std::string id, Exit exit) {
+  ChildError error = child_error(ChildError::Kind::kFailed, std::move(id));
+  error.exit = std::move(exit);
+  return error;
+}
+[[nodiscard]] inline ChildError spec_error(SpecFault fault, std::string id = {}) {
+  ChildError error = child_error(ChildError::Kind::kSpec, std::move(id));
+  error.fault = fault;
+  return error;
+}
+
+/// What is wrong with it, if anything: by itself, and all of a supervisor's.
+[[nodiscard]] std::optional<ChildError> check(const ChildSpec& spec, const SupervisorSpec& of);
+[[nodiscard]] std::optional<ChildError> check(const SupervisorSpec& spec);
+
+}  // namespace bulkhead::otp

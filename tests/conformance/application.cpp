@@ -1,0 +1,193 @@
+// C15: a program that is one tree: its start, its end in order, and its end by force.
+#include <gtest/gtest.h>
+#include <bulkhead/otp.hpp>
+
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <functional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include "support/on_cores.hpp"
+#include "support/process.hpp"
+
+namespace {
+
+namespace this_actor = bulkhead::this_actor;
+using bulkhead::Application;
+using bulkhead::child;
+using bulkhead::ChildSpec;
+using bulkhead::Exit;
+using bulkhead::Exited;
+using bulkhead::Pid;
+using bulkhead::Runtime;
+using bulkhead::Shutdown;
+using bulkhead::StopSignal;
+using bulkhead::StopSignals;
+using bulkhead::SupervisorRef;
+using bulkhead::SupervisorSpec;
+using support::Ended;
+using namespace std::chrono_literals;
+
+/// Says on stderr when it ends.
+class Part {
+ public:
+  explicit Part(std::string name) : name_(std::move(name)) {}
+  Part(Part&&) = delete;
+  ~Part() { std::fprintf(stderr, "-%s\n", name_.c_str()); }
+  void receive(int /*message*/) { throw std::runtime_error("it failed"); }
+
+ private:
+  std::string name_;
+};
+/// Does not care for being asked to end.
+class StubbornPart {
+ public:
+  void started() { this_actor::trap_exits(true); }
+  void receive(Exited /*exited*/) {}
+};
+
+class Applications : public support::OnCores {
+ protected:
+  static Application with(std::vector<ChildSpec> children) {
+    Application application;
+    application.name = "test";
+    application.config = config();
+    application.patience = 60s;
+    application.tree = [children](Runtime&) { return SupervisorSpec{.children = children}; };
+    return application;
+  }
+  /// Runs it in a process of its own, which ends as it says.
+  static Ended run(const Application& application) {
+    return support::run_in_child([&] { _exit(bulkhead::run_application(application)); });
+  }
+  static ChildSpec stubborn() {
+    ChildSpec spec = child<StubbornPart>("stubborn");
+    spec.shutdown = Shutdown::whenever();
+    return spec;
+  }
+  static void signal_later(Runtime& runtime, int signal, std::chrono::milliseconds delay) {
+    runtime.spawn([signal, delay] {
+      this_actor::sleep_for(delay);
+      ::kill(getpid(), signal);
+    });
+  }
+};
+ON_ONE_AND_SEVERAL_CORES(Applications);
+
+TEST_P(Applications, end_in_order_when_they_are_told_to) {
+  for (const int signal : {SIGTERM, SIGINT}) {
+    Application application = with({child<Part>("a", "a"), child<Part>("b", "b")});
+    application.started = [signal](Runtime& runtime, SupervisorRef root) {
+      EXPECT_EQ(root.count_children()->active, 2u);
+      signal_later(runtime, signal, 1ms);
+    };
+    application.stopping = [](Runtime&) { std::fputs("stopping\n", stderr); };
+    const Ended ended = run(application);
+    EXPECT_EQ(ended.status, 0) << ended.errors;
+    const auto told = ended.errors.find(signal == SIGTERM ? "test: SIGTERM" : "test: SIGINT");
+    const auto stopping = ended.errors.find("stopping");
+    const auto b = ended.errors.find("-b");
+    const auto a = ended.errors.find("-a");
+    ASSERT_NE(a, std::string::npos) << ended.errors;
+    EXPECT_LT(told, stopping);
+    EXPECT_LT(stopping, b);
+    EXPECT_LT(b, a);
+  }
+}
+
+TEST_P(Applications, name_who_does_not_end_in_time_and_kill_it) {
+  Application application = with({child<Part>("a", "a"), stubborn()});
+  application.patience = 30ms;
+  application.started = [](Runtime& runtime, SupervisorRef) {
+    signal_later(runtime, SIGTERM, 1ms);
+  };
+  const Ended ended = run(application);
+  EXPECT_EQ(ended.status, 1) << ended.errors;
+  EXPECT_NE(ended.errors.find("have not ended in time"), std::string::npos) << ended.errors;
+  EXPECT_NE(ended.errors.find("StubbornPart"), std::string::npos) << ended.errors;
+  EXPECT_NE(ended.errors.find("-a"), std::string::npos) << ended.errors;
+}
+
+TEST_P(Applications, end_at_once_with_the_second_signal) {
+  Application application = with({stubborn()});
+  application.started = [](Runtime& runtime, SupervisorRef) {
+    signal_later(runtime, SIGTERM, 1ms);
+    // It waits for the stubborn one meanwhile.
+    signal_later(runtime, SIGINT, 50ms);
+  };
+  const Ended ended = run(application);
+  EXPECT_EQ(ended.signal, SIGINT) << ended.errors;
+}
+
+TEST_P(Applications, end_when_their_tree_gives_up) {
+  Application application = with({child<Part>("a", "a")});
+  application.tree = [](Runtime&) {
+    return SupervisorSpec{.intensity = 0, .children = {child<Part>("a", "a")}};
+  };
+  application.started = [](Runtime&, SupervisorRef root) {
+    bulkhead::Address<Part>(root.which_children()->front().pid).send(1);
+  };
+  const Ended ended = run(application);
+  EXPECT_EQ(ended.status, 1) << ended.errors;
+  EXPECT_NE(ended.errors.find("test: has ended: shutdown: too many restarts"), std::string::npos)
+      << ended.errors;
+}
+
+TEST_P(Applications, end_when_their_tree_is_stopped) {
+  Application application = with({child<Part>("a", "a")});
+  application.started = [](Runtime& runtime, SupervisorRef root) {
+    runtime.spawn([root] { root.stop(); });
+  };
+  EXPECT_EQ(run(application).status, 0);
+}
+
+TEST_P(Applications, say_why_they_could_not_be_started) {
+  Application application = with({child<Part>("a", "a"), child<Part>("a", "b")});
+  const Ended ended = run(application);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_NE(ended.errors.find("test: could not be started: child a: "), std::string::npos)
+      << ended.errors;
+  application.tree = nullptr;
+  EXPECT_THROW(static_cast<void>(bulkhead::run_application(application)), std::invalid_argument);
+}
+
+TEST(StopSignalWaits, end_by_a_signal_a_wake_or_time) {
+  const Ended ended = support::run_in_child([] {
+    StopSignals signals;
+    EXPECT_EQ(signals.wait(1ms), std::nullopt);
+    ::kill(getpid(), SIGTERM);
+    EXPECT_EQ(signals.wait(60s), StopSignal::kTerm);
+    ::kill(getpid(), SIGINT);
+    EXPECT_EQ(signals.wait(), StopSignal::kInt);
+    signals.wake();  // is kept
+    EXPECT_EQ(signals.wait(), std::nullopt);
+    std::thread other([&] { signals.wake(); });
+    EXPECT_EQ(signals.wait(60s), std::nullopt);
+    other.join();
+    _exit(testing::Test::HasFailure() ? 1 : 0);
+  });
+  EXPECT_EQ(ended.status, 0) << ended.errors;
+}
+
+// When it is gone, signals are what they were; and let through, they end the process.
+TEST(StopSignalWaits, let_signals_through_in_the_end) {
+  const Ended ended = support::run_in_child([] {
+    { const StopSignals signals; }
+    ::kill(getpid(), SIGTERM);
+    _exit(3);
+  });
+  EXPECT_EQ(ended.signal, SIGTERM);
+  const Ended other = support::run_in_child([] {
+    StopSignals signals;
+    signals.let_through();
+    ::kill(getpid(), SIGINT);
+    _exit(3);
+  });
+  EXPECT_EQ(other.signal, SIGINT);
+}
+
+}  // namespace

@@ -20,6 +20,7 @@
 #include "bulkhead/panic.hpp"
 #include "bulkhead/pid.hpp"
 #include "bulkhead/preemption.hpp"
+#include "bulkhead/registry.hpp"
 #include "bulkhead/runtime.hpp"
 #include "bulkhead/select.hpp"
 #include "bulkhead/semaphore.hpp"

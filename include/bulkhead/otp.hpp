@@ -4,4 +4,5 @@
 #include "bulkhead/bulkhead.hpp"
 #include "bulkhead/otp/application.hpp"
 #include "bulkhead/otp/child.hpp"
+#include "bulkhead/otp/groups.hpp"
 #include "bulkhead/otp/supervisor.hpp"

@@ -7,6 +7,7 @@
 #include "bulkhead/actor_info.hpp"
 #include "bulkhead/config.hpp"
 #include "bulkhead/duration.hpp"
+#include "bulkhead/registry.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/stats.hpp"
 
@@ -87,6 +88,33 @@ class Runtime {
   template <Body F>
   auto spawn_joinable(F&& body) {
     return spawn_joinable_with(SpawnOptions{}, std::forward<F>(body));
+  }
+
+  /// Names of this runtime's actors: as the functions of the same names (registry.hpp). Any thread,
+  /// actors too. While it does not run no actor has a name.
+  std::expected<void, RegisterError> register_name(std::string_view name, Pid actor) {
+    return core::register_name(domain_, name, actor);
+  }
+  template <class A>
+  std::expected<void, RegisterError> register_name(std::string_view name, const Address<A>& actor) {
+    return register_name(name, actor.pid());
+  }
+  bool unregister_name(std::string_view name) { return core::unregister_name(domain_, name); }
+  [[nodiscard]] Pid whereis(std::string_view name) const { return core::whereis(domain_, name); }
+  template <class A>
+  [[nodiscard]] Address<A> whereis(std::string_view name) const {
+    return Address<A>(core::whereis(domain_, name, core::kClass<A>));
+  }
+  [[nodiscard]] std::string name_of(Pid actor) const { return core::name_of(domain_, actor); }
+  template <class A>
+  [[nodiscard]] std::string name_of(const Address<A>& actor) const {
+    return name_of(actor.pid());
+  }
+  [[nodiscard]] std::vector<std::string> registered() const { return core::registered(domain_); }
+  /// An address by name, whether anybody has the name or not.
+  template <class A>
+  [[nodiscard]] NamedAddress<A> named(std::string_view name) const {
+    return NamedAddress<A>(domain_, name);
   }
 
   /// Any thread, actors too.

@@ -274,7 +274,7 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
   slot.mail_bound.store(static_cast<std::uint32_t>(options.mailbox_bound.value_or(0)),
                         std::memory_order_relaxed);
   slot.oldest = slot.newest = nullptr;
-  slot.kind = &kind;
+  slot.kind.publish(&kind);  // who finds it, finds the last actor's generation gone
   slot.stack = nullptr;
   slot.extras = nullptr;
   slot.length = 0;

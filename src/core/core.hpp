@@ -40,6 +40,7 @@ namespace bulkhead::core {
 class Commons;
 class Core;
 class Domain;
+class NameCache;
 struct Bond;
 struct Worker;
 
@@ -261,6 +262,7 @@ class alignas(64) Core {
   machine::StackPool stacks;
   FreeRecords<SendTimer> free_timers;
   FreeRecords<Bond> free_bonds;
+  NameCache* names = nullptr;  // made at the first look-up, and kept
 
  private:
   friend class Domain;

@@ -9,6 +9,7 @@
 #include "base/check.hpp"
 #include "base/critical.hpp"
 #include "core/faults.hpp"
+#include "core/names.hpp"
 #include "core/slab.hpp"
 #include "machine/cpus.hpp"
 #include "machine/fork.hpp"
@@ -82,8 +83,12 @@ void reset(OutsideCounts& counts) noexcept {
   for (auto& count : counts.dropped) count.store(0, std::memory_order_relaxed);
 }
 
+// How often this process was forked off another.
+RealSync::atomic<std::uint32_t> forks{0};
+
 // In the child, where the runtimes that ran do not run.
 void in_fork() {
+  forks.fetch_add(1, std::memory_order_relaxed);
   Core::forget_in_fork();
   registry().running = 0;
 }
@@ -129,6 +134,7 @@ Domain& Domain::take(const Config& config, std::size_t cores) {
   domain->stack_class = machine::stack_class(config.stack_size);
   reset(domain->outside);
   try {
+    domain->names_ = std::make_shared<Names>(*domain);
     for (std::size_t i = 0; i < cores; ++i) domain->add_core();
     if (config.run_queue != RunQueue::kPartitioned) domain->make_commons(cores);
   } catch (...) {
@@ -183,6 +189,7 @@ void Domain::give(Domain& domain) noexcept {
   const std::size_t count = domain.all_cores_.exchange(0);
   for (std::size_t i = 0; i < count; ++i) give_core(*domain.cores_[i]);
   domain.end_commons();
+  domain.names_.reset();
   domain.config_ = Config{};
   domain.vacant_solos_.clear();
   domain.core_count_ = 0;
@@ -197,13 +204,14 @@ void Domain::give(Domain& domain) noexcept {
 void Domain::start() {
   BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
   reported_.store(false);
-  static const bool forks = machine::in_each_fork(&in_fork);
-  if (!forks) throw std::bad_alloc();
+  static const bool told = machine::in_each_fork(&in_fork);
+  if (!told) throw std::bad_alloc();
   one_more_runs();
   if (config_.report_faults) report_faults();
   failures_quiet_until_.store(0);
   failures_untold_.store(0);
   process_ = machine::process_id();
+  forks_ = forks.load(std::memory_order_relaxed);
   phase_.store(Phase::kRunning, std::memory_order_release);
   if (commons_ != nullptr) commons_->restart(machine::now());
   try {
@@ -220,6 +228,10 @@ void Domain::start() {
 }
 
 bool Domain::left_behind() const noexcept { return running() && process_ != machine::process_id(); }
+
+bool Domain::was_forked() const noexcept {
+  return running() && forks_ != forks.load(std::memory_order_relaxed);
+}
 
 // Returns when the new thread runs its loop.
 void Domain::start_thread(Core& core) {

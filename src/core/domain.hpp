@@ -48,6 +48,8 @@ struct OutsideCounts {
   RealSync::atomic<std::uint64_t> started{0};
 };
 
+class Names;
+
 class Domain {
  public:
   /// A stopped domain with these settings, which have been checked. Throws std::bad_alloc,
@@ -71,6 +73,8 @@ class Domain {
   }
   /// Is this process a fork of the one that runs it? Then its threads are not here.
   [[nodiscard]] bool left_behind() const noexcept;
+  /// The same, without a system call; but for forks that C does not know of. Any thread.
+  [[nodiscard]] bool was_forked() const noexcept;
 
   // --- any thread --------------------------------------------------------------------------------
 
@@ -85,6 +89,8 @@ class Domain {
   [[nodiscard]] const Config& config() const noexcept { return config_; }
   /// The home of actors that roam; null when all are at home on cores.
   [[nodiscard]] Commons* commons() const noexcept { return commons_.get(); }
+  /// The names of its actors. Of one Runtime: the next one has others.
+  [[nodiscard]] const std::shared_ptr<Names>& names() const noexcept { return names_; }
 
   sync::Gate<RealSync> gate;
   OutsideCounts outside;
@@ -199,10 +205,12 @@ class Domain {
   std::size_t core_count_ = 0;
   std::vector<int> cpus_;
   std::unique_ptr<Commons> commons_;
+  std::shared_ptr<Names> names_;
   Crew crew_{*this};
   RealSync::atomic<Phase> phase_{Phase::kStopped};
   Left left_ = Left::kIdle;
-  int process_ = 0;  // that has started it
+  int process_ = 0;          // that has started it
+  std::uint32_t forks_ = 0;  // and how often that had been forked
   RealSync::atomic<std::uint32_t> sleepers_{0};
   RealSync::atomic<std::uint32_t> watchers_{0};
   RealSync::atomic<std::size_t> granted_{0};

@@ -195,7 +195,7 @@ class InOrder final : public Children {
 
   // Starts one that does not run.
   ChildStart launch(At child) {
-    ChildStart started = supervisor_.run(child->spec.start);
+    ChildStart started = supervisor_.run(child->spec);
     child->state = State::kStopped;
     if (!started || !*started) return started;
     child->state = State::kRunning;

@@ -14,7 +14,13 @@ std::optional<ChildError> check(const ChildSpec& spec, const SupervisorSpec& of)
       (spec.restart == Restart::kPermanent || of.auto_shutdown == AutoShutdown::kNever)) {
     return spec_error(SpecFault::kSignificant, spec.id);
   }
-  if (of.strategy == Strategy::kSimpleOneForOne) return std::nullopt;
+  if (spec.name && (spec.name->empty() || spec.name->size() > 255)) {
+    return spec_error(SpecFault::kName, spec.id);
+  }
+  if (of.strategy == Strategy::kSimpleOneForOne) {
+    if (spec.name) return spec_error(SpecFault::kNameShared);
+    return std::nullopt;
+  }
   if (spec.id.empty()) return spec_error(SpecFault::kNoId);
   if (!spec.start) return spec_error(SpecFault::kNoStart, spec.id);
   return std::nullopt;
@@ -90,6 +96,10 @@ std::string_view text(SpecFault fault) {
              "significant";
     case SpecFault::kTemplateOnly:
       return "with kSimpleOneForOne it has no children to begin with, but what they are like";
+    case SpecFault::kName:
+      return "its name is empty, or longer than 255 bytes";
+    case SpecFault::kNameShared:
+      return "with kSimpleOneForOne it has many children, and a name is one actor's";
   }
   return "";
 }

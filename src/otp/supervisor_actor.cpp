@@ -4,6 +4,7 @@
 #include <exception>
 #include <unordered_set>
 
+#include "bulkhead/registry.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/take.hpp"
 #include "bulkhead/this_actor.hpp"
@@ -78,6 +79,14 @@ void Supervisor::receive(Retry retry) {
   if (!over_) children_->retry(retry.number);
 }
 
+namespace {
+
+Exit name_taken(const std::string& name, Pid holder) {
+  return Exit::custom("its name \"" + name + "\" is that of " + to_string(holder));
+}
+
+}  // namespace
+
 // --- for its Children ----------------------------------------------------------------------------
 
 ChildStart Supervisor::run(const std::function<ChildStart()>& start) {
@@ -86,6 +95,24 @@ ChildStart Supervisor::run(const std::function<ChildStart()>& start) {
   } catch (...) {  // also what unwinds it: its next wait throws that again
     return std::unexpected(Exit::panic(std::current_exception()));
   }
+}
+
+ChildStart Supervisor::run(const ChildSpec& spec) {
+  if (!spec.name) return run(spec.start);
+  if (const Pid holder = whereis(*spec.name))
+    return std::unexpected(name_taken(*spec.name, holder));
+  const ChildStart started = run(spec.start);
+  if (!started || !*started) return started;
+  const auto given = register_name(*spec.name, *started);
+  // One that has ended is heard of as others are; and it may have named itself.
+  if (given || given.error() == RegisterError::kNoActor) return started;
+  if (given.error() == RegisterError::kNamed && name_of(*started) == *spec.name) return started;
+  end(*started, spec.how_to_shut_down());
+  if (given.error() == RegisterError::kTaken) {
+    return std::unexpected(name_taken(*spec.name, given.error().holder));
+  }
+  return std::unexpected(
+      Exit::custom("it cannot be called \"" + *spec.name + "\": " + to_string(given.error())));
 }
 
 void Supervisor::forget_exit_of(Pid child) {

@@ -84,6 +84,8 @@ class Supervisor {
   [[nodiscard]] const SupervisorSpec& spec() const noexcept { return spec_; }
   /// Runs a start function; exceptions, and a link to one that has gone, are failures like others.
   [[nodiscard]] ChildStart run(const std::function<ChildStart()>& start);
+  /// The same for a child that may have a name, which it is given.
+  [[nodiscard]] ChildStart run(const ChildSpec& spec);
   /// Ends one, which is no child any more afterwards, and says how it has ended.
   Exit end(Pid child, Shutdown how);
   /// The same for many at once.

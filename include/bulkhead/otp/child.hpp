@@ -71,6 +71,9 @@ struct ChildSpec {
   /// Its end, unless it is started again, may end the supervisor: SupervisorSpec::auto_shutdown.
   /// Not for permanent ones.
   bool significant = false;
+  /// The name in the runtime's registry that the supervisor gives it each time it has started it,
+  /// so that a NamedAddress finds it again. It has not been started when the name is another's.
+  std::optional<std::string> name = {};
 
   [[nodiscard]] Shutdown how_to_shut_down() const {
     if (shutdown) return *shutdown;

@@ -66,6 +66,8 @@ enum class SpecFault : std::uint8_t {
   kBackoff,       ///< of the supervisor: negative, least above most, or jitter outside 0 to 1
   kSignificant,   ///< a permanent child, or one of a supervisor that never shuts down by itself
   kTemplateOnly,  ///< kSimpleOneForOne has no children to begin with
+  kName,          ///< its name is empty, or longer than 255 bytes
+  kNameShared,    ///< children of kSimpleOneForOne are many, and a name is one actor's
 };
 
 /// Why a child, or a supervisor, was not started, or not found.

@@ -53,6 +53,22 @@ template <class M>
   return Delivery::kQueued;
 }
 
+/// The same for a message that is not ordinary.
+template <class M>
+[[nodiscard]] Delivery try_tell_first(Pid to, M& message, const SignalOps* ops) {
+  core::Admission admission = prepare<M>(to);
+  if (admission.signal == nullptr) return admission.why;
+  fill<M>(to, admission.signal, std::move(message));
+  core::commit_first(to, admission.signal, ops);
+  return Delivery::kQueued;
+}
+
+template <class M>
+Delivery tell_first(Pid to, M& message, const SignalOps* ops) {
+  const Delivery delivery = try_tell_first(to, message, ops);
+  return delivery == Delivery::kQueued ? delivery : core::refused(to, delivery, ops);
+}
+
 template <class M>
 Delivery tell(Pid to, M& message, const SignalOps* ops) {
   const Delivery delivery = try_tell(to, message, ops);
@@ -61,16 +77,18 @@ Delivery tell(Pid to, M& message, const SignalOps* ops) {
   return delivery;
 }
 
-template <class R, class M>
+template <class R, bool kGoesFirst, class M>
 [[nodiscard]] std::expected<R, AskError> ask(Pid to, M& message, const SignalOps* ops,
-                                             Timeout timeout) {
+                                             Timeout timeout, Exit* why) {
   if (core::is_self(to)) [[unlikely]]
     return std::unexpected(AskError::kSelf);
   core::Admission admission = prepare<Question<M>>(to);
   if (admission.signal == nullptr) [[unlikely]] {
+    if (why != nullptr && admission.why == Delivery::kGone) *why = Exit::no_actor();
     return std::unexpected(core::ask_error(core::refused(to, admission.why, ops)));
   }
   core::ReplyFrame<R> frame;
+  frame.why = why;
   {
     // The message is moved before the wait is opened: its constructor may itself send and wait.
     fill<Question<M>>(to, admission.signal, core::ReplyTo{}, std::move(message));
@@ -88,7 +106,11 @@ template <class R, class M>
       return std::unexpected(AskError::kStopped);
     payload<Question<M>>(admission.signal)->to = core::reply_to(wait, frame);
     back.signal = nullptr;
-    core::commit(to, admission.signal, ops);
+    if constexpr (kGoesFirst) {
+      core::commit_first(to, admission.signal, ops);
+    } else {
+      core::commit(to, admission.signal, ops);
+    }
     wait.park(timeout);
   }
   if (frame.outcome == core::AskFrame::Outcome::kPending) core::decide_unanswered(frame);
@@ -148,9 +170,15 @@ class Port {
   explicit operator bool() const noexcept { return static_cast<bool>(pid_); }
 
   /// As Address::send.
-  Delivery send(M message) const { return handler::tell(pid_, message, ops_); }
+  Delivery send(M message) const {
+    if (ops_->priority != Priority::kOrdinary) [[unlikely]]
+      return handler::tell_first(pid_, message, ops_);
+    return handler::tell(pid_, message, ops_);
+  }
   /// As Address::try_send.
   [[nodiscard]] Delivery try_send(M& message) const {
+    if (ops_->priority != Priority::kOrdinary) [[unlikely]]
+      return handler::try_tell_first(pid_, message, ops_);
     return handler::try_tell(pid_, message, ops_);
   }
 
@@ -183,7 +211,9 @@ class Address {
   template <class M>
   Delivery send(M message) const {
     check<M>();
-    if constexpr (handler::kAccepted<A, M>) {
+    if constexpr (handler::kAccepted<A, M> && handler::kFirst<A, M>) {
+      return handler::tell_first(pid_, message, &handler::kTell<A, M>);
+    } else if constexpr (handler::kAccepted<A, M>) {
       return handler::tell(pid_, message, &handler::kTell<A, M>);
     } else {
       return Delivery::kGone;  // never: it has not compiled
@@ -195,7 +225,9 @@ class Address {
   template <class M>
   [[nodiscard]] Delivery try_send(M& message) const {
     check<M>();
-    if constexpr (handler::kAccepted<A, M>) {
+    if constexpr (handler::kAccepted<A, M> && handler::kFirst<A, M>) {
+      return handler::try_tell_first(pid_, message, &handler::kTell<A, M>);
+    } else if constexpr (handler::kAccepted<A, M>) {
       return handler::try_tell(pid_, message, &handler::kTell<A, M>);
     } else {
       return Delivery::kGone;
@@ -228,12 +260,17 @@ class Address {
   /// std::runtime_error when there is no memory to wait with; nothing is sent then. With a timeout
   /// of zero the message is sent all the same: an actor lets others have a turn, and may find the
   /// reply of one that is on its core; a thread outside hardly ever gets one.
+  /// `why`, if given, is set to the actor's exit when the ask fails since that has ended (kDied);
+  /// to Exit::no_actor() when it had ended before (kGone, or on the way). It stays as it is when
+  /// not that is known, but that an exception has let go of the Reply.
   template <class M>
-  [[nodiscard]] auto ask(M message, Timeout timeout = kDefaultAskTimeout) const {
+  [[nodiscard]] auto ask(M message, Timeout timeout = kDefaultAskTimeout,
+                         Exit* why = nullptr) const {
     check<M>();
     if constexpr (handler::kAccepted<A, M>) {
       check_reply<handler::Answer<A, M>>();
-      return handler::ask<handler::Answer<A, M>>(pid_, message, &handler::kAsk<A, M>, timeout);
+      return handler::ask<handler::Answer<A, M>, handler::kFirst<A, M>>(
+          pid_, message, &handler::kAsk<A, M>, timeout, why);
     }
   }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "bulkhead/duration.hpp"
+#include "bulkhead/exit.hpp"
 #include "bulkhead/message.hpp"
 #include "bulkhead/signal.hpp"
 #include "bulkhead/wait.hpp"
@@ -47,6 +48,7 @@ struct AskFrame {
   enum class Outcome : std::uint8_t { kPending, kAnswered, kFailed };
   Outcome outcome = Outcome::kPending;
   AskError error = AskError::kTimedOut;
+  Exit* why = nullptr;  ///< where the asker wants to have the exit of the one that it asked
 };
 
 /// After the wait: an ask that nobody has decided failed because time was up, or because its asker
@@ -62,6 +64,9 @@ void decide_unanswered(AskFrame& frame) noexcept;
 void wake_asker(const ReplyTo& to) noexcept;
 void fail_ask(const ReplyTo& to, AskError error) noexcept;
 void fail_claimed(const ReplyTo& to, AskError error) noexcept;
+/// In a catch block: fails the ask with kDied, for what was caught.
+void fail_by_exception(const ReplyTo& to) noexcept;
+void fail_claimed_by_exception(const ReplyTo& to) noexcept;
 /// A Reply was let go unused: fails the ask with kDied or kNoReply.
 void abandon_ask(const ReplyTo& to) noexcept;
 /// Is the calling code running in this actor?
@@ -129,9 +134,7 @@ class Reply {
     bool claimed = false;
     {
       // Made before the wait is claimed: if this throws, the ask fails like any other.
-      Guard guard{to};
-      R value = make();
-      guard.to.asker = nullptr;
+      R value = made(to, make);
       claimed = core::claim(to);
       if (claimed) place(to, *frame, value);
     }
@@ -144,16 +147,25 @@ class Reply {
     return true;
   }
 
+  /// In a catch block: fails the ask for what was caught, which the asker learns.
+  void fail_by_exception() noexcept {
+    const core::ReplyTo to = std::exchange(to_, core::ReplyTo{});
+    if (to.asker != nullptr) core::fail_by_exception(to);
+  }
+
   /// Is somebody still to be answered? (They may have given up.)
   [[nodiscard]] explicit operator bool() const noexcept { return to_.asker != nullptr; }
 
  private:
-  struct Guard {
-    core::ReplyTo to;
-    ~Guard() {
-      if (to.asker != nullptr) core::abandon_ask(to);
+  template <class Make>
+  static R made(const core::ReplyTo& to, Make& make) {
+    try {
+      return make();
+    } catch (...) {
+      core::fail_by_exception(to);
+      throw;
     }
-  };
+  }
 
   static void place(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {
     if constexpr (std::is_nothrow_move_constructible_v<R>) {
@@ -162,7 +174,7 @@ class Reply {
       try {
         ::new (static_cast<void*>(__builtin_addressof(frame.value))) R(std::move(value));
       } catch (...) {
-        core::fail_claimed(to, AskError::kDied);
+        core::fail_claimed_by_exception(to);
         throw;
       }
     }
@@ -185,6 +197,7 @@ class Reply<void> {
   ~Reply();
 
   bool operator()();
+  void fail_by_exception() noexcept;
   [[nodiscard]] explicit operator bool() const noexcept { return to_.asker != nullptr; }
 
  private:

@@ -156,7 +156,12 @@ Signal* deliver_question(void* actor, Signal* signal) {
   if constexpr (!Returns<A, M>) {
     self.receive(take(), std::move(reply));
   } else if constexpr (std::is_void_v<Answer<A, M>>) {
-    self.receive(take());
+    try {
+      self.receive(take());
+    } catch (...) {
+      reply.fail_by_exception();
+      throw;
+    }
     reply();
   } else {
     reply.answer_with([&]() -> Answer<A, M> { return self.receive(take()); });
@@ -206,10 +211,27 @@ Signal* deliver_offer(void* actor, Signal* signal) {
 }
 
 template <class A, class M>
-inline constexpr SignalOps kTell = {&deliver<A, M>, &destroy<M>, type_name<M>()};
+constexpr Priority priority() {
+  if constexpr (requires { Priority(A::template kPriority<M>); }) {
+    return A::template kPriority<M>;
+  } else {
+    return Priority::kOrdinary;
+  }
+}
+/// An actor's class whose messages do not all wait their turn says so:
+///     template <class M>
+///     static constexpr bulkhead::Priority kPriority = ...;
+template <class A, class M>
+inline constexpr Priority kPriority = priority<A, M>();
+template <class A, class M>
+inline constexpr bool kFirst = kPriority<A, M> != Priority::kOrdinary;
 
 template <class A, class M>
-inline constexpr SignalOps kAsk = {&deliver_question<A, M>, &destroy_question<M>, type_name<M>()};
+inline constexpr SignalOps kTell = {&deliver<A, M>, &destroy<M>, type_name<M>(), kPriority<A, M>};
+
+template <class A, class M>
+inline constexpr SignalOps kAsk = {&deliver_question<A, M>, &destroy_question<M>, type_name<M>(),
+                                   kPriority<A, M>};
 
 template <class A, class M>
 inline constexpr SignalOps kOffer = {&deliver_offer<A, M>, &destroy_offer<M>, type_name<M>()};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -68,12 +69,12 @@ void link(const Address<A>& actor) {
   link(actor.pid());
 }
 /// Undoes it: when it returns, the other's end has no effect on this actor any more, nor the
-/// reverse. An `Exited` that came before stays in the mailbox. Throws std::logic_error outside
-/// actors.
-void unlink(Pid actor);
+/// reverse. An `Exited` that came before stays in the mailbox; with kYes those of that actor are
+/// taken out. Throws std::logic_error outside actors.
+void unlink(Pid actor, Flush flush = Flush::kNo);
 template <class A>
-void unlink(const Address<A>& actor) {
-  unlink(actor.pid());
+void unlink(const Address<A>& actor, Flush flush = Flush::kNo) {
+  unlink(actor.pid(), flush);
 }
 
 /// Those that the calling actor is linked to, each once, in no order. Throws std::logic_error
@@ -87,6 +88,10 @@ bool trap_exits(bool trap);
 
 /// Ends the calling actor when its handler returns, for this reason; as stop() does.
 void stop(Exit reason);
+
+/// In a destructor of an actor that ends, or of a message that is dropped with it: why it ends.
+/// None while it has not come to that, and outside actors.
+[[nodiscard]] std::optional<Exit> exit_reason() noexcept;
 
 }  // namespace this_actor
 

@@ -14,6 +14,10 @@ namespace bulkhead {
 
 struct Signal;
 
+/// Which of the messages that wait for an actor come first: those of a higher priority, and among
+/// those of one the oldest. Ordinary ones wait their turn.
+enum class Priority : std::uint8_t { kOrdinary, kInfo, kSystem, kSignal };
+
 /// What can be done with a signal, made once per kind of message and receiver.
 struct SignalOps {
   /// Runs the receiver's handler, then destroys the payload. Returns the signal, for the caller to
@@ -23,6 +27,7 @@ struct SignalOps {
   void (*destroy)(Signal* signal, DropCause cause);
   /// The message's type.
   std::string_view name;
+  Priority priority = Priority::kOrdinary;
 };
 
 /// The head of every signal. The payload follows it, aligned.
@@ -41,6 +46,8 @@ struct Signal {
   static constexpr std::uint8_t kLosesNothing = 2;
   /// Set when it does not wait for its turn: the receiver is to be unwound.
   static constexpr std::uint8_t kUrgent = 4;
+  /// Set when its place in the queue is in front of ordinary ones, as its priority says.
+  static constexpr std::uint8_t kFirst = 8;
 };
 
 static_assert(sizeof(Signal) == 24, "a signal of 64 bytes leaves 40 for the message");
@@ -88,6 +95,8 @@ struct Admission {
 void withdraw(Pid to, Signal* signal) noexcept;
 /// Any thread: hands a prepared signal over. It will be delivered or dropped, and counted, once.
 void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept;
+/// The same for a message that is not ordinary.
+void commit_first(Pid to, Signal* signal, const SignalOps* ops) noexcept;
 /// Any thread: prepares and commits a message of up to 16 bytes that is no more than its bytes.
 [[nodiscard]] Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
                                   std::uint64_t second) noexcept;

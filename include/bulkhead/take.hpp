@@ -15,6 +15,12 @@ struct Stack;
 
 namespace core {
 
+/// A signal that the running actor has taken, and is about to handle: when that throws, it is
+/// dropped.
+void in_hand(Signal* signal) noexcept;
+/// It has been handled, and is released.
+void no_longer_in_hand(Signal* signal) noexcept;
+
 /// What the running actor is handling, while it takes another message.
 class InHand {
  public:
@@ -58,6 +64,42 @@ template <class M, class A, class Wanted>
   if (signal == nullptr) return std::nullopt;
   const Release release{signal};
   return std::optional<M>(std::move(*payload<M>(signal)));
+}
+
+/// A message that waits in the mailbox of an actor of class A.
+template <class A>
+class Waiting {
+ public:
+  explicit Waiting(Signal* signal) noexcept : signal_(signal) {}
+
+  [[nodiscard]] Priority priority() const noexcept { return signal_->ops->priority; }
+  /// Null when it is none of type M that was sent.
+  template <class M>
+  [[nodiscard]] const M* as() const noexcept {
+    return signal_->ops == &handler::kTell<A, M> ? payload<M>(signal_) : nullptr;
+  }
+
+ private:
+  Signal* signal_;
+};
+
+/// For handlers of class A: handles the oldest message, asks too, that waits in the mailbox or
+/// comes within `timeout`, and that `wanted(Waiting<A>)` is true of, by its own handler; the others
+/// stay, in order. False as take_for returns none. Throws as that, and what the handler throws.
+template <class A, class Wanted>
+bool handle_for(A* self, Timeout timeout, Wanted wanted) {
+  const core::InHand outer;
+  const core::LookAt look = [](void* context, Signal*& signal) {
+    const bool takes = (*static_cast<Wanted*>(context))(Waiting<A>(signal));
+    return takes ? core::Look::kTake : core::Look::kLeave;
+  };
+  Signal* signal = core::receive(self, look, &wanted, timeout).signal;
+  if (signal == nullptr) return false;
+  core::in_hand(signal);
+  if (Signal* done = signal->ops->deliver(self, signal); done != nullptr) {
+    core::no_longer_in_hand(done);
+  }
+  return true;
 }
 
 }  // namespace this_actor

@@ -6,6 +6,7 @@
 
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
 
@@ -34,10 +35,56 @@ void fail_ask(const ReplyTo& to, AskError error) noexcept {
   if (claim(to)) fail_claimed(to, error);
 }
 
-void fail_claimed(const ReplyTo& to, AskError error) noexcept {
+namespace {
+
+// Of the actor that runs and is being ended, whose Reply, or message, is let go; else it had ended
+// before.
+Exit exit_of_asked() noexcept {
+  const BrieflyInside inside;
+  const Core* core = inside.core();
+  const Exit* exit = core != nullptr && core->stack != nullptr ? core->stack->exit : nullptr;
+  return exit != nullptr ? *exit : Exit::no_actor();
+}
+
+// In a catch block.
+Exit exit_of_caught() noexcept {
+  const Inside inside;
+  const Core* core = Core::current();
+  try {
+    throw;
+  } catch (const Unwind&) {
+    return core->why_unwound(*core->running);
+  } catch (...) {
+    const InTheMiddle here;  // what() is the user's
+    return Exit::panic(std::current_exception());
+  }
+}
+
+void fail_frame(const ReplyTo& to, AskError error) noexcept {
   auto* frame = static_cast<AskFrame*>(to.frame);
   frame->outcome = AskFrame::Outcome::kFailed;
   frame->error = error;
+}
+
+Exit* wants_to_know(const ReplyTo& to) noexcept { return static_cast<AskFrame*>(to.frame)->why; }
+
+}  // namespace
+
+void fail_claimed(const ReplyTo& to, AskError error) noexcept {
+  fail_frame(to, error);
+  if (Exit* why = wants_to_know(to); why != nullptr && error == AskError::kDied) {
+    *why = exit_of_asked();
+  }
+  wake_asker(to);
+}
+
+void fail_by_exception(const ReplyTo& to) noexcept {
+  if (claim(to)) fail_claimed_by_exception(to);
+}
+
+void fail_claimed_by_exception(const ReplyTo& to) noexcept {
+  fail_frame(to, AskError::kDied);
+  if (Exit* why = wants_to_know(to); why != nullptr) *why = exit_of_caught();
   wake_asker(to);
 }
 
@@ -46,7 +93,12 @@ void abandon_ask(const ReplyTo& to) noexcept {
   const Core* core = Core::current();
   const bool ending =
       core != nullptr && core->running != nullptr && core->running->has(Slot::kEnding);
-  fail_ask(to, ending || std::uncaught_exceptions() > 0 ? AskError::kDied : AskError::kNoReply);
+  if (ending || std::uncaught_exceptions() == 0) {
+    fail_ask(to, ending ? AskError::kDied : AskError::kNoReply);
+  } else if (claim(to)) {  // somebody may yet catch it: nothing is known of an exit
+    fail_frame(to, AskError::kDied);
+    wake_asker(to);
+  }
 }
 
 void count_late_reply(std::string_view type) noexcept {
@@ -122,6 +174,11 @@ Reply<void>& Reply<void>::operator=(Reply&& other) noexcept {
 
 Reply<void>::~Reply() {
   if (to_.asker != nullptr) core::abandon_ask(to_);
+}
+
+void Reply<void>::fail_by_exception() noexcept {
+  const core::ReplyTo to = std::exchange(to_, core::ReplyTo{});
+  if (to.asker != nullptr) core::fail_by_exception(to);
 }
 
 bool Reply<void>::operator()() {

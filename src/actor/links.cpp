@@ -78,10 +78,11 @@ void link(Pid actor) {
   Core::check_unwind();
 }
 
-void unlink(Pid actor) {
+void unlink(Pid actor, Flush flush) {
   const core::Inside inside;
   Core* core = Core::current();
   Slot& self = caller(core, "this_actor::unlink");
+  if (flush == Flush::kYes) core::take_exits_out(*core, self, actor);
   if (self.extras == nullptr) return;
   // More than one, when both have linked to each other at the same time.
   core::Bonds& bonds = self.extras->bonds;
@@ -116,6 +117,15 @@ void stop(Exit reason) {
     core->counts.sent.raise();  // as in Core::sentence
   }
   self.set(Slot::kStopAsked);
+}
+
+std::optional<Exit> exit_reason() noexcept {
+  const core::BrieflyInside inside;
+  const Core* core = inside.core();
+  if (core == nullptr || core->running == nullptr || core->stack->exit == nullptr) {
+    return std::nullopt;
+  }
+  return *core->stack->exit;
 }
 
 }  // namespace this_actor

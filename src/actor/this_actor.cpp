@@ -109,9 +109,9 @@ std::stop_token stop_token() {
   const core::Inside inside;  // not briefly: what takes memory may be made to give way
   core::Core* core = core::Core::current();
   core::Slot& slot = self(core, "this_actor::stop_token");
-  core::Extras& extras = core::extras_of(slot, *core);
-  if (extras.stop == nullptr) extras.stop = new sync::StopSource;
-  return extras.stop->get_token();
+  core::Rare& rare = core::rare_of(slot, *core);
+  if (rare.stop == nullptr) rare.stop = new sync::StopSource;
+  return rare.stop->get_token();
 }
 
 std::size_t core() {

@@ -128,20 +128,23 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
 
 Exit Core::unwound(Slot& slot) const noexcept {
   slot.set(Slot::kUnwinding);
-  if (is_sentenced(slot)) return slot.extras->sentence;
-  return domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown() : Exit::stopped();
+  return why_unwound(slot);
 }
 
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   Core* core = back_inside(me);
+  const Exit exit = core->unwound(slot);
+  me->exit = &exit;
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
-  finish(slot, core->unwound(slot), {handled, dropped});
+  finish(slot, exit, {handled, dropped});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
-  std::exception_ptr failure = std::exchange(me->core->failure_, nullptr);
+  Exit exit = read_out(std::exchange(me->core->failure_, nullptr));
+  me->exit = &exit;
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
-  finish(slot, read_out(std::move(failure)), {handled, dropped});
+  // Nothing of the exception is left here when the actor has ended.
+  finish(slot, std::exchange(exit, Exit()), {handled, dropped});
 }
 
 Exit Core::read_out(std::exception_ptr failure) noexcept {
@@ -452,6 +455,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   const std::uint32_t next = pid.generation() + 1;
   slot.generation.store(next, std::memory_order_release);
   Core* core = current();
+  machine::Stack& me = *core->stack;  // it stays on this one
+  me.exit = &exit;
   core->leave();
   kind.destroy(slot.state);
   if (joint.use_count() == 1) joint.reset();  // nobody joins it: what it returned goes now
@@ -464,10 +469,13 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
     core->drop(signal, pid, DropCause::kGone);
     core = current();
   }
+  core->drop_mail(slot);  // while those who ask can learn the exit
+  core = current();
   if (slot.extras != nullptr) {
     if (slot.extras->sentenced) ++settled.handled;
     discard_extras(slot, *core);
   }
+  me.exit = nullptr;
   tell_all(*core, untold);
   if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
   const std::uint32_t timeouts = slot.has(Slot::kTimeoutDue) ? 1 : 0;
@@ -477,7 +485,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   slot.flags = 0;
   if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
   Domain& domain = *core->domain.load(std::memory_order_relaxed);
-  domain.announce_death(Death{pid, kind.name, exit}, joint != nullptr);
+  domain.announce_death(Death{pid, kind.name, exit}, joint != nullptr || kind.tells_failures);
   if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
     exit = Exit();  // the destructor of its exception may send
   if (core->roamer_ == &slot) [[unlikely]]

@@ -96,6 +96,9 @@ void leave(Core& core, Bonds& bonds, Bond& bond, unsigned side) noexcept;
 /// Takes a monitor's message out of the actor's queue, if it is there. Owner.
 void take_news_out(Core& core, Slot& slot, Bond& bond) noexcept;
 
+/// The same with all messages that tell of an actor's exit.
+void take_exits_out(Core& core, Slot& slot, Pid actor) noexcept;
+
 /// What becomes of an exit that reaches an actor, in a signal that holds an Exited: returns it when
 /// it is spent, null when it has been queued as a message. Owner.
 Signal* hear_exit(Slot& slot, Signal* signal) noexcept;

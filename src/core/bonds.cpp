@@ -315,16 +315,46 @@ std::vector<Pid> linked_to(const Bonds& bonds) {
   return all;
 }
 
-void take_news_out(Core& core, Slot& slot, Bond& bond) noexcept {
+namespace {
+
+// Takes the signals that are wanted out of the queue, and drops them.
+template <class Wanted>
+void take_out(Core& core, Slot& slot, Wanted wanted) noexcept {
+  Signal* taken = nullptr;
   Signal* last = nullptr;
-  for (Signal* signal = slot.oldest; signal != nullptr; last = signal, signal = signal->next) {
-    if (signal != &bond.news) continue;
-    (last != nullptr ? last->next : slot.oldest) = signal->next;
-    if (slot.newest == signal) slot.newest = last;
-    --slot.length;
-    core.drop(signal, pid_of(slot), DropCause::kGone);
-    return;
+  for (Signal* signal = slot.oldest; signal != nullptr;) {
+    Signal* const next = signal->next;
+    if (!wanted(signal)) {
+      last = signal;
+    } else {
+      (last != nullptr ? last->next : slot.oldest) = next;
+      if (slot.newest == signal) slot.newest = last;
+      --slot.length;
+      if ((signal->flags & Signal::kFirst) != 0) note_taken(slot, signal, last);
+      signal->next = std::exchange(taken, signal);
+    }
+    signal = next;
   }
+  while (taken != nullptr) {
+    Signal* const next = taken->next;
+    core.drop(taken, pid_of(slot), DropCause::kGone);
+    taken = next;
+  }
+}
+
+}  // namespace
+
+void take_news_out(Core& core, Slot& slot, Bond& bond) noexcept {
+  take_out(core, slot, [&bond](Signal* signal) { return signal == &bond.news; });
+}
+
+void take_exits_out(Core& core, Slot& slot, Pid actor) noexcept {
+  if (slot.inbox.has_mail()) core.take_in(slot, slot.inbox.take());
+  const SignalOps* const exited = slot.kind->exited;
+  if (exited == nullptr) return;
+  take_out(core, slot, [exited, actor](Signal* signal) {
+    return signal->ops == exited && payload<Exited>(signal)->actor == actor;
+  });
 }
 
 }  // namespace bulkhead::core

@@ -159,6 +159,11 @@ class alignas(64) Core {
   [[nodiscard]] bool holds_roamer() const noexcept { return roamer_ != nullptr; }
   /// Appends a list of signals from the inbox.
   void take_in(Slot& slot, Signal* signals) noexcept;
+  /// Of one that has ended: drops what has come and was not taken in.
+  void drop_mail(Slot& slot) noexcept {
+    if (slot.inbox.has_mail()) [[unlikely]]
+      take_in(slot, slot.inbox.take());
+  }
   /// Destroys a signal's payload and releases it, and counts it as dropped after it was sent.
   void drop(Signal* signal, Pid receiver, DropCause cause) noexcept;
   /// Gives a signal's memory back.
@@ -193,6 +198,8 @@ class alignas(64) Core {
   /// Makes an actor of this core end at its next wait, its frames being unwound; at once when it is
   /// waiting, or idle.
   void unwind(Slot& slot);
+  /// Why one is unwound that is to be.
+  [[nodiscard]] Exit why_unwound(const Slot& slot) const noexcept;
   /// Is it to end, whether it hears of that or not?
   [[nodiscard]] bool must_end(const Slot& slot) const noexcept;
   /// The same, for a reason. The first one stands.

@@ -96,8 +96,8 @@ class Domain {
   OutsideCounts outside;
   std::uint8_t stack_class = 0;
 
-  /// Tells the hook; without one, the user: unless somebody joins the actor.
-  void announce_death(const Death& death, bool joined) noexcept;
+  /// Tells the hook; without one, the user: unless he is told otherwise, as by a join.
+  void announce_death(const Death& death, bool told) noexcept;
   void dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept;
   /// Counts and tells a message that a thread outside could not send.
   void refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept;

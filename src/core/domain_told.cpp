@@ -37,10 +37,10 @@ void call_hook(const char* name, const Hook& hook, const Told& told) noexcept {
 
 }  // namespace
 
-void Domain::announce_death(const Death& death, bool joined) noexcept {
+void Domain::announce_death(const Death& death, bool told) noexcept {
   if (config_.on_death) {
     call_hook("Config::on_death", config_.on_death, death);
-  } else if (death.exit.kind() == Exit::Kind::kPanic && !joined) {
+  } else if (death.exit.kind() == Exit::Kind::kPanic && !told) {
     report_failure(death);
   }
 }

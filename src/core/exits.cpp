@@ -4,6 +4,7 @@
 
 #include "bulkhead/handler.hpp"
 #include "core/bond.hpp"
+#include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
 
@@ -20,7 +21,12 @@ const SignalOps kSpentExit = {&never, &handler::destroy<Exited>, "exit"};
 Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops) noexcept {
   signal->ops = ops;
   signal->flags = Signal::kLosesNothing;
-  slot.append(signal);
+  if (ops->priority == Priority::kOrdinary) {
+    slot.append(signal);
+  } else {
+    signal->flags |= Signal::kFirst;
+    file(slot, signal, *Core::current());
+  }
   return nullptr;
 }
 
@@ -44,6 +50,11 @@ void Core::sentence(Slot& slot, const Exit& exit) noexcept {
   } catch (const std::bad_alloc&) {  // it ends, but does not say why
   }
   unwind(slot);
+}
+
+Exit Core::why_unwound(const Slot& slot) const noexcept {
+  if (is_sentenced(slot)) return slot.extras->sentence;
+  return domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown() : Exit::stopped();
 }
 
 bool is_sentenced(const Slot& slot) noexcept {

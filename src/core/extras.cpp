@@ -98,15 +98,29 @@ Extras& extras_of(Slot& slot, Core& core) {
   return *slot.extras;
 }
 
+Rare& rare_of(Slot& slot, Core& core) {
+  Extras& extras = extras_of(slot, core);
+  if (extras.rare == nullptr) {
+    extras.rare = new (core.pool.take(0)) Rare;
+    extras.rare->pool = core.index;
+  }
+  return *extras.rare;
+}
+
 void tell_stop(Slot& slot) noexcept {
-  if (slot.extras == nullptr || slot.extras->stop == nullptr) return;
+  if (slot.extras == nullptr || slot.extras->rare == nullptr) return;
+  sync::StopSource* stop = slot.extras->rare->stop;
+  if (stop == nullptr) return;
   const InTheMiddle here;  // callbacks are the user's
-  slot.extras->stop->request_stop();
+  stop->request_stop();
 }
 
 void discard_extras(Slot& slot, Core& core) noexcept {
   if (slot.has(Slot::kUnwind)) tell_stop(slot);
-  delete slot.extras->stop;
+  if (Rare* rare = slot.extras->rare; rare != nullptr) {
+    delete rare->stop;
+    core.release_block(rare, rare->pool, 0);
+  }
   for (;;) {
     SendTimer* timer = nullptr;
     {
@@ -132,7 +146,11 @@ void deliver_send_timer(Core& core, SendTimer& timer) noexcept {
   core.free_timers.give(timer);
   const Delivery delivery = admit_later(to, signal);
   if (delivery == Delivery::kQueued) {
-    commit(to, signal, ops);
+    if (ops->priority == Priority::kOrdinary) {
+      commit(to, signal, ops);
+    } else {
+      commit_first(to, signal, ops);
+    }
     return;
   }
   count_refused(to, delivery, ops->name);

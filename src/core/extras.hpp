@@ -23,21 +23,39 @@ struct SendTimer : Timer {
   SendTimer*& next_free() noexcept { return next_of_owner; }
 };
 
+/// What hardly any actor has.
+struct Rare {
+  sync::StopSource* stop = nullptr;  // when somebody has asked for a token
+  /// Of each priority above ordinary: the last signal in the queue that has it, or a higher one.
+  /// Only as long as the oldest one has: see file.
+  Signal* last[3] = {};
+  std::uint32_t filed = 0;  // signals, as it wraps around
+  std::uint16_t pool = 0;   // whose memory it is
+};
+
 struct Extras {
   SendTimer* timers = nullptr;
   std::uint32_t timer_count = 0;
-  std::uint16_t pool = 0;            // whose memory it is: the actor may have moved since
-  bool traps = false;                // exits become messages
-  bool sentenced = false;            // it is to end for the reason below
-  sync::StopSource* stop = nullptr;  // when somebody has asked for a token
+  std::uint16_t pool = 0;  // whose memory it is: the actor may have moved since
+  bool traps = false;      // exits become messages
+  bool sentenced = false;  // it is to end for the reason below
+  Rare* rare = nullptr;
   Bonds bonds;
   Exit sentence;
 };
 
-static_assert(sizeof(Extras) <= kSmallestBlock);  // class 0
+static_assert(sizeof(Extras) <= kSmallestBlock && sizeof(Rare) <= kSmallestBlock);  // class 0
 
 /// Makes them if need be. Throws std::bad_alloc.
 [[nodiscard]] Extras& extras_of(Slot& slot, Core& core);
+[[nodiscard]] Rare& rare_of(Slot& slot, Core& core);
+/// Puts a signal that is not ordinary into the queue: behind those of its priority, and in front of
+/// all that have a lower one. Without memory to know its place it waits its turn.
+void file(Slot& slot, Signal* signal, Core& core) noexcept;
+/// How many have been, for comparison.
+[[nodiscard]] std::uint32_t filed(const Slot& slot) noexcept;
+/// A signal is taken out of the middle of the queue, from behind `before`.
+void note_taken(Slot& slot, const Signal* signal, Signal* before) noexcept;
 /// Tells those who hold its token that the actor is asked to stop.
 void tell_stop(Slot& slot) noexcept;
 /// Ends an actor's timers and gives its extras back.

@@ -75,8 +75,10 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
         *end = signals;
         end = &signals->next;
       }
-    } else if ((signals->flags & Signal::kUrgent) != 0) [[unlikely]] {
-      if (signals->ops->deliver(&slot, signals) != nullptr) {
+    } else if ((signals->flags & (Signal::kUrgent | Signal::kFirst)) != 0) [[unlikely]] {
+      if ((signals->flags & Signal::kFirst) != 0) {
+        file(slot, signals, *this);
+      } else if (signals->ops->deliver(&slot, signals) != nullptr) {
         *end = signals;
         end = &signals->next;
       }

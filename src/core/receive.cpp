@@ -42,6 +42,7 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look_at, void* cont
     (last != nullptr ? last->next : slot.oldest) = found->next;
     if (slot.newest == found) slot.newest = last;
     --slot.length;
+    if ((found->flags & Signal::kFirst) != 0) note_taken(slot, found, last);
     if ((found->flags & Signal::kBounded) != 0) give_place_back(slot, *found);
     if (decision == Look::kTake) return found;
     release(found);
@@ -79,10 +80,26 @@ InHand::InHand() noexcept : stack_(nullptr) {
   ops_ = std::exchange(stack_->in_hand_ops, nullptr);
 }
 
+void in_hand(Signal* signal) noexcept {
+  const BrieflyInside inside;
+  inside.core()->stack->in_hand = signal;
+}
+
+void no_longer_in_hand(Signal* signal) noexcept {
+  const Inside inside;
+  Core::current()->stack->in_hand = nullptr;
+  release_anywhere(signal);
+}
+
 InHand::~InHand() {
   if (stack_ == nullptr) return;
   const BrieflyInside inside;
-  if (stack_->in_hand_ops != nullptr) inside.core()->counts.handled.raise();
+  if (stack_->in_hand != nullptr) {  // its handler has thrown
+    inside.core()->drop(stack_->in_hand, pid_of(*inside.core()->running),
+                        DropCause::kHandlerFailed);
+  } else if (stack_->in_hand_ops != nullptr) {
+    inside.core()->counts.handled.raise();
+  }
   stack_->in_hand = signal_;
   stack_->in_hand_ops = ops_;
 }
@@ -102,9 +119,12 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
                                        ? timeout
                                        : machine::later(machine::now(), timeout);
   Signal* last = nullptr;
+  std::uint32_t looked_at = filed(slot);
   for (;;) {
     core = current();
     if (slot.inbox.has_mail()) core->take_in(slot, slot.inbox.take());
+    // What has been filed since is in front of what was looked at.
+    if (std::exchange(looked_at, filed(slot)) != looked_at) last = nullptr;
     if (Signal* signal = core->look_through(slot, last, look, context); signal != nullptr) {
       core->stack->in_hand = nullptr;
       core->stack->in_hand_ops = signal->ops;

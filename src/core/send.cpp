@@ -7,6 +7,7 @@
 #include "core/commons.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/extras.hpp"
 #include "core/guest.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
@@ -365,6 +366,7 @@ void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* 
 }
 
 // By an actor, inside.
+template <bool kGoesFirst>
 [[gnu::always_inline]] inline void commit_on(Core* core, Slot& slot, Pid to,
                                              Signal* signal) noexcept {
   const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
@@ -377,7 +379,11 @@ void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* 
     }
     if (slot.inbox.has_mail()) [[unlikely]]
       core->take_in(slot, slot.inbox.take());
-    slot.append(signal);
+    if constexpr (kGoesFirst) {
+      file(slot, signal, *core);
+    } else {
+      slot.append(signal);
+    }
     if (slot.turn == Turn::kIdle) core->make_ready(slot);
     return;
   }
@@ -386,7 +392,11 @@ void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* 
 
 }  // namespace
 
-void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
+namespace {
+
+template <bool kGoesFirst>
+[[gnu::always_inline]] inline void commit_anywhere(Pid to, Signal* signal,
+                                                   const SignalOps* ops) noexcept {
   signal->ops = ops;
   Slot& slot = Slab::at(to.index());
   const std::uint8_t was = was_inside();
@@ -395,8 +405,19 @@ void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
     push_from_outside(entered_by(*signal), slot, signal);
     return;
   }
-  commit_on(core, slot, to, signal);
+  commit_on<kGoesFirst>(core, slot, to, signal);
   core->leave(was);
+}
+
+}  // namespace
+
+void commit(Pid to, Signal* signal, const SignalOps* ops) noexcept {
+  commit_anywhere<false>(to, signal, ops);
+}
+
+void commit_first(Pid to, Signal* signal, const SignalOps* ops) noexcept {
+  signal->flags |= Signal::kFirst;
+  commit_anywhere<true>(to, signal, ops);
 }
 
 void push_home(Slot& slot, Signal& signal) noexcept {

@@ -29,6 +29,7 @@ struct Slot;
 struct ThreadSeat;
 }  // namespace bulkhead::core
 namespace bulkhead {
+class Exit;
 struct Signal;
 struct SignalOps;
 }  // namespace bulkhead
@@ -53,6 +54,7 @@ struct alignas(64) Stack {
   core::ThreadSeat* seat = nullptr;  // of the thread that runs on this stack; likewise
   const SignalOps* in_hand_ops = nullptr;  // of the signal whose handler runs here; null when none
   Signal* in_hand = nullptr;     // that signal, null once released; only while there is one
+  const Exit* exit = nullptr;    // of the actor that is being ended here
   StackPointer saved = nullptr;  // where to go on, while the stack is left
   Stack* next = nullptr;         // in a free list
   ExceptionState exceptions;     // while the stack is left

@@ -69,6 +69,20 @@ void Supervisor::receive(Stop call, Reply<void> reply) {
   give_up(call.reason);
 }
 
+std::vector<ChildInfo> Supervisor::receive(GetChildren) {
+  ++statistics_.system;
+  return children_->list();
+}
+
+std::string Supervisor::system_status() const {
+  constexpr const char* kStrategies[] = {"one_for_one", "one_for_all", "rest_for_one",
+                                         "simple_one_for_one"};
+  const ChildCount counts = children_->count();
+  return std::string("supervisor, ") + kStrategies[static_cast<std::size_t>(spec_.strategy)] +
+         ", children: " + std::to_string(counts.specs) +
+         ", running: " + std::to_string(counts.active);
+}
+
 void Supervisor::receive(Exited exited) {
   if (over_) return;
   if (parent_ && exited.actor == parent_) return give_up(exited.exit);

@@ -13,6 +13,7 @@
 
 #include "bulkhead/links.hpp"
 #include "bulkhead/otp/supervisor.hpp"
+#include "bulkhead/otp/system.hpp"
 #include "otp/restarts.hpp"
 
 namespace bulkhead::otp {
@@ -55,8 +56,17 @@ struct Retry {
   std::uint64_t number;
 };
 
-class Supervisor {
+/// For sys::get_state.
+struct GetChildren {};
+template <>
+inline constexpr bool kIsSystem<GetChildren> = true;
+
+class Supervisor : public System<Supervisor> {
  public:
+  /// Ends of children stay in order with what children have sent before.
+  template <class M>
+  static constexpr Priority kPriority = kIsSystem<M> ? Priority::kSystem : Priority::kOrdinary;
+
   Supervisor(SupervisorSpec spec, Pid parent);
   Supervisor(const Supervisor&) = delete;
   Supervisor& operator=(const Supervisor&) = delete;
@@ -78,6 +88,13 @@ class Supervisor {
   void receive(Exited exited);
   void receive(Down /*late*/) {}
   void receive(Retry retry);
+
+  using System::receive;
+  std::vector<ChildInfo> receive(GetChildren /*message*/);
+  [[nodiscard]] bool ends_system() const noexcept { return over_; }
+  [[nodiscard]] Pid system_parent() const noexcept { return parent_; }
+  [[nodiscard]] std::string system_status() const;
+  void end_system(const Exit& reason) { give_up(reason); }
 
   // --- for its Children --------------------------------------------------------------------------
 

@@ -1,0 +1,142 @@
+/// GenServer: an actor that answers calls, and what start, idle times, failure and stop come to.
+///
+///     class Counter : public bulkhead::GenServer {
+///      public:
+///       explicit Counter(int start) : count_(start) {}
+///       int handle_call(Get) { return count_; }
+///       void handle_cast(Add add) { count_ += add.n; }
+///      private:
+///       int count_;
+///     };
+///     auto counter = bulkhead::start_server<Counter>({.linked = true}, 5);
+///     const auto count = counter->call(Get{});
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "bulkhead/duration.hpp"
+#include "bulkhead/exit.hpp"
+#include "bulkhead/otp/child.hpp"
+#include "bulkhead/otp/server_actor.hpp"
+#include "bulkhead/otp/server_ref.hpp"
+#include "bulkhead/runtime.hpp"
+#include "bulkhead/spawn.hpp"
+
+namespace bulkhead {
+
+/// How a server is started.
+struct ServerOptions {
+  // A name that it is registered by comes here.
+  /// Tied to the actor that starts it, as by this_actor::link, from the first moment on; but when
+  /// it cannot be started, that learns so from the result, and in no other way.
+  bool linked = false;
+  /// Monitored by the actor that starts it; set to the monitor when it has started.
+  MonitorRef* monitor = nullptr;
+  /// How long its init may take.
+  Timeout timeout = kForever;
+  /// It ends in order when the last ServerRef goes that was made from the one that its start
+  /// returned.
+  bool owned_by_refs = false;
+  /// What else is to be said of the actor; `linked` and `monitor` of these are not used.
+  SpawnOptions spawn = {};
+};
+
+/// Why a server was not started. Nothing is left of it: no link, no message.
+struct StartError {
+  enum class Kind : std::uint8_t {
+    kIgnored,   ///< it wants to be left out: InitResult::ignore()
+    kFailed,    ///< its init failed: see `exit`
+    kTimedOut,  ///< its init took too long; it was killed
+    kStopped,   ///< the runtime is not running, or the caller is to end
+  };
+  Kind kind;
+  Exit exit = {};
+};
+[[nodiscard]] std::string to_string(const StartError& error);
+
+namespace otp {
+
+/// What has come of an Init.
+[[nodiscard]] std::expected<void, StartError> begun(std::expected<InitDone, AskError> answer,
+                                                    const Exit& why);
+/// The starter, when that has failed, forgets what it has tied to it.
+void forget(Pid server, const ServerOptions& options);
+
+template <class S>
+std::expected<ServerRef<S>, StartError> begin(Address<Server<S>> server,
+                                              const ServerOptions& options) {
+  constexpr std::chrono::milliseconds kUntilItIsKilled{100};  // one that waits nowhere is not
+  Exit why;
+  auto answer = server.ask(Init{options.linked}, options.timeout, &why);
+  const bool late = !answer && answer.error() == AskError::kTimedOut;
+  auto result = begun(std::move(answer), why);
+  if (result && options.owned_by_refs) return ServerRef<S>::owner_of(server.pid());
+  if (result) return ServerRef<S>(server.pid());
+  forget(server.pid(), options);
+  if (late) static_cast<void>(kill(server.pid()));
+  static_cast<void>(server.ask(AwaitEnd{}, late ? Timeout(kUntilItIsKilled) : kForever));
+  return std::unexpected(std::move(result.error()));
+}
+
+[[nodiscard]] SpawnOptions spawn_options(const ServerOptions& options);
+
+template <class S>
+constexpr void check_server() {
+  static_assert(std::is_base_of_v<GenServer, S>,
+                "bulkhead: start_server starts a class that derives publicly from "
+                "bulkhead::GenServer");
+}
+
+}  // namespace otp
+
+/// In an actor: makes a server of class S from `args`, here and now, and has it run its init; waits
+/// for what comes of that. Throws what the constructor throws, and what spawn_with throws.
+template <class S, class... Args>
+[[nodiscard]] std::expected<ServerRef<S>, StartError> start_server(const ServerOptions& options,
+                                                                   Args&&... args) {
+  otp::check_server<S>();
+  return otp::begin<S>(
+      spawn_with<otp::Server<S>>(otp::spawn_options(options), std::forward<Args>(args)...),
+      options);
+}
+/// From a thread outside; without link and monitor.
+template <class S, class... Args>
+[[nodiscard]] std::expected<ServerRef<S>, StartError> start_server(Runtime& runtime,
+                                                                   const ServerOptions& options,
+                                                                   Args&&... args) {
+  otp::check_server<S>();
+  return otp::begin<S>(
+      runtime.spawn_with<otp::Server<S>>(otp::spawn_options(options), std::forward<Args>(args)...),
+      options);
+}
+
+/// In a server: where infos for itself are sent, by timers for instance.
+template <class S>
+[[nodiscard]] Address<otp::Server<S>> server_address(const S* /*self*/) {
+  return this_actor::address<otp::Server<S>>();
+}
+
+/// A child that is a server, constructed each time from copies of the arguments. Its supervisor
+/// waits for its init, for `timeout`; one that wants to be left out is.
+template <class S, class... Args>
+[[nodiscard]] ChildSpec child_server(std::string id, Args... args) {
+  ChildSpec spec;
+  spec.id = std::move(id);
+  spec.start = [arguments = std::tuple<Args...>(std::move(args)...)]() -> ChildStart {
+    return std::apply(
+        [](const Args&... each) -> ChildStart {
+          auto started = start_server<S>(ServerOptions{.linked = true}, each...);
+          if (started) return started->pid();
+          if (started.error().kind == StartError::Kind::kIgnored) return Pid();
+          return std::unexpected(started.error().exit);
+        },
+        arguments);
+  };
+  return spec;
+}
+
+}  // namespace bulkhead

@@ -111,7 +111,7 @@ template <class R, bool kGoesFirst, class M>
     } else {
       core::commit(to, admission.signal, ops);
     }
-    wait.park(timeout);
+    wait.park(timeout, core::WaitsFor::kReply);
   }
   if (frame.outcome == core::AskFrame::Outcome::kPending) core::decide_unanswered(frame);
   if (frame.outcome != core::AskFrame::Outcome::kAnswered) return std::unexpected(frame.error);
@@ -145,7 +145,7 @@ template <class M>
       Offer<M>{core::reply_to(wait, frame), __builtin_addressof(message)};
   back.signal = nullptr;
   core::commit(to, admission.signal, ops);
-  wait.park(timeout);
+  wait.park(timeout, core::WaitsFor::kRoom);
   if (frame.outcome == core::AskFrame::Outcome::kPending) core::decide_unanswered(frame);
   if (frame.outcome == core::AskFrame::Outcome::kAnswered) return Delivery::kQueued;
   return frame.error == AskError::kTimedOut ? Delivery::kFull : core::delivery_of(frame.error);

@@ -8,6 +8,7 @@
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
 #include "bulkhead/standard.hpp"
+#include "bulkhead/trace.hpp"
 
 namespace bulkhead {
 
@@ -85,6 +86,12 @@ struct Config {
   /// Called for each message that is dropped, on the thread that drops it, after it was counted;
   /// but not for those that a hook drops. What holds for on_death holds for it.
   std::function<void(const DeadLetter&)> on_dead_letter = {};
+
+  /// A trace that begins with the runtime, and ends with its shutdown (see trace.hpp). If it cannot
+  /// be written, that is told on stderr, and the runtime runs without. Default: to the file that
+  /// the environment's BULKHEAD_TRACE names; else none. Of several runtimes, or starts, in one
+  /// process the second one's file has .2 behind its name, and so on.
+  std::optional<TraceSettings> trace = {};
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   static constexpr std::size_t kDefaultStackSize = 256 * 1024;

@@ -1,6 +1,8 @@
 /// Runtime: the scheduler threads, and their life from start to shutdown.
 #pragma once
 
+#include <expected>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "bulkhead/registry.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/stats.hpp"
+#include "bulkhead/trace.hpp"
 
 namespace bulkhead {
 
@@ -21,7 +24,8 @@ namespace bulkhead {
 class Runtime {
  public:
   /// Checks the settings and the environment (BULKHEAD_CORES, BULKHEAD_PREEMPT,
-  /// BULKHEAD_PREEMPT_MS, BULKHEAD_STACK_TRACE, BULKHEAD_FAULT_REPORTS). Throws ConfigError;
+  /// BULKHEAD_PREEMPT_MS, BULKHEAD_STACK_TRACE, BULKHEAD_FAULT_REPORTS, BULKHEAD_TRACE). Throws
+  /// ConfigError;
   /// std::runtime_error when the process has no core left (1024, of all runtimes together);
   /// std::bad_alloc, whose text says more, when there is no address space.
   explicit Runtime(const Config& config = {});
@@ -122,6 +126,30 @@ class Runtime {
   [[nodiscard]] std::size_t cores() const noexcept;
   /// Its actors that live, in no order: see bulkhead::actors. Any thread. Throws std::bad_alloc.
   [[nodiscard]] std::vector<Pid> actors() const;
+
+  /// Traces what the actors do into a file, which is made or written anew, or into a sink. When it
+  /// returns, all cores do, but for those that are in a long handler: they do after it. Ends with
+  /// stop_trace, or with the runtime's shutdown. A file that cannot be written any more is told on
+  /// stderr, and by stop_trace, and ends the trace. Throws ConfigError for options that make no
+  /// sense, std::logic_error in an actor (which can call it by `blocking`).
+  std::expected<void, TraceError> start_trace(const std::string& path,
+                                              const TraceOptions& options = {});
+  std::expected<void, TraceError> start_trace(TraceSink sink, const TraceOptions& options = {});
+  /// Writes what is left, and closes the file. A core that does not come out of its handler is not
+  /// waited for: its turn is shown to end here. Throws std::logic_error in an actor.
+  std::expected<TraceSummary, TraceError> stop_trace();
+  /// Is a trace being written? Any thread, actors too.
+  [[nodiscard]] bool tracing() const noexcept;
+
+  /// From now on the last events of each core are kept in memory, for last_events. While a trace is
+  /// written they are the trace's. Ends with stop_flight_recorder, or the runtime's shutdown.
+  /// Throws likewise.
+  std::expected<void, TraceError> start_flight_recorder(const TraceOptions& options = {});
+  void stop_flight_recorder();
+  /// The last events of a flight recorder or of a trace, also of one that has ended with the
+  /// runtime, the oldest first, a line of text for each. Any thread, actors too. Throws
+  /// std::bad_alloc.
+  [[nodiscard]] std::vector<std::string> last_events(const LastEvents& which = {}) const;
 
  private:
   core::Domain* domain_;

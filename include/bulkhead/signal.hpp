@@ -48,6 +48,8 @@ struct Signal {
   static constexpr std::uint8_t kUrgent = 4;
   /// Set when its place in the queue is in front of ordinary ones, as its priority says.
   static constexpr std::uint8_t kFirst = 8;
+  /// Set when it was traced how it was sent, so that it is how it is taken.
+  static constexpr std::uint8_t kTraced = 128;
 };
 
 static_assert(sizeof(Signal) == 24, "a signal of 64 bytes leaves 40 for the message");

@@ -11,6 +11,20 @@ namespace bulkhead::core {
 class Core;
 struct Slot;
 
+/// What somebody waits for, for a trace to tell.
+enum class WaitsFor : std::uint8_t {
+  kSomething,
+  kReply,
+  kRoom,
+  kMessage,
+  kTime,
+  kChannel,
+  kSelect,
+  kLock,
+  kNetwork,
+  kLookUp
+};
+
 /// One wait of somebody: whoever knows it may claim it, and at most one claim succeeds.
 struct Waiter {
   Slot* slot = nullptr;
@@ -44,7 +58,7 @@ class Wait {
   /// Blocks until somebody who has claimed the wait wakes the waiter, or time is up; the frame that
   /// the claimer has written tells which. When the actor is to end, throws what unwinds it, or, in
   /// a destructor, returns at once; so it does where the wait is over() from the beginning.
-  void park(Timeout timeout);
+  void park(Timeout timeout, WaitsFor what = WaitsFor::kSomething);
   /// The waiter, before it parks: true when nobody has claimed the wait, and nobody will. Else it
   /// has to park, and is woken.
   [[nodiscard]] bool retire() noexcept;

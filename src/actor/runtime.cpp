@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "actor/refusals.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/inside.hpp"
@@ -120,8 +121,9 @@ bool on_a_core() noexcept {
   return inside.core() != nullptr;
 }
 
-void refuse_in_actor(const char* function,
-                     const char* why = "it would wait for itself; leave it to a thread outside") {
+}  // namespace
+
+void refuse_in_actor(const char* function, const char* why) {
   if (on_a_core()) {
     throw std::logic_error(std::string("bulkhead: ") + function +
                            " was called by an actor: " + why);
@@ -136,12 +138,11 @@ void refuse_in_fork(const core::Domain& domain, const char* function) {
   }
 }
 
-}  // namespace
-
 Runtime::Runtime(const Config& config) : domain_(nullptr) {
   check(config);
   check_stack_trace_setting();
   check_preemption(config);
+  check_trace(config);
   const std::size_t cores = wanted_cores(config);
   Config whole = config;
   if (!whole.message_slice) whole.message_slice = message_slice_from_environment();
@@ -168,7 +169,7 @@ void Runtime::start() {
                   "runtimes are started by threads outside; in an actor, bulkhead::spawn and "
                   "spawn_joinable make others in its own runtime");
   if (domain_->running()) throw std::logic_error("bulkhead: Runtime::start: it runs already");
-  domain_->start();
+  domain_->start(domain_->config().trace ? std::nullopt : trace_from_environment());
 }
 
 void Runtime::shutdown(Timeout patience) {

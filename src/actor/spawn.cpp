@@ -315,6 +315,8 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
     core->counts.started.raise();
     slot.turn = Turn::kIdle;
     if (slot.has(Slot::kStartPending)) core->counts.sent.raise();
+    if (core->trace != nullptr) [[unlikely]]
+      core->trace->spawns(core->running, pid, kind);
     if (slot.has(Slot::kRoams)) [[unlikely]] {
       core->launch(slot);
       core->leave(was);
@@ -336,9 +338,11 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   const bool outside = is_outside(core, domain);
   if (outside) {
     domain.outside.started.fetch_add(1, std::memory_order_release);
+    if (domain.trace.is_on()) domain.trace.spawns_outside(pid, kind);
     if (slot.has(Slot::kStartPending)) domain.outside.sent.fetch_add(1, std::memory_order_release);
   } else {
     core->counts.started.raise();
+    if (core->trace != nullptr) core->trace->spawns(core->running, pid, kind);
     if (slot.has(Slot::kStartPending)) core->counts.sent.raise();
   }
   if (slot.has(Slot::kRoams)) {

@@ -102,7 +102,7 @@ void sleep_for(Timeout time) {
   const core::Inside inside;
   if (!may_wait("this_actor::sleep_for")) return;
   const std::uint64_t epoch = core::Core::begin_wait();
-  core::Core::park(epoch, time.nanoseconds());
+  core::Core::park(epoch, time.nanoseconds(), core::WaitsFor::kTime);
 }
 
 std::stop_token stop_token() {

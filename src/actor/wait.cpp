@@ -57,7 +57,7 @@ bool Wait::retire() noexcept {
   return true;
 }
 
-void Wait::park(Timeout timeout) {
+void Wait::park(Timeout timeout, WaitsFor what) {
   if (open_ == Open::kGuests) [[unlikely]] {
     Guest::of(*waiter_.slot).park(waiter_.epoch, outside() ? timeout.nanoseconds() : 0);
     return;
@@ -68,7 +68,7 @@ void Wait::park(Timeout timeout) {
       if (wait != nullptr) wait->end(*Core::current());
     }
   } unwound{this};
-  Core* core = Core::park(waiter_.epoch, timeout.nanoseconds());
+  Core* core = Core::park(waiter_.epoch, timeout.nanoseconds(), what);
   unwound.wait = nullptr;
   end(*core);
 }

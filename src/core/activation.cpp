@@ -22,14 +22,23 @@
 
 namespace bulkhead::core {
 
-namespace {
-constexpr machine::Nanoseconds kQuickBatch = 200'000;
-}  // namespace
-
 void Core::activate(Slot& slot, machine::Stack* me) {
   Core* core = me->core;
   core->running = &slot;
   slot.turn = Turn::kRunning;
+  if (core->trace != nullptr) [[unlikely]] {
+    activate_traced(slot, me);
+  } else {
+    begin_turn(core, slot, me);
+  }
+}
+
+[[gnu::noinline, gnu::cold]] void Core::activate_traced(Slot& slot, machine::Stack* me) {
+  me->core->trace->begins(slot);
+  begin_turn(me->core, slot, me);
+}
+
+[[gnu::always_inline]] inline void Core::begin_turn(Core* core, Slot& slot, machine::Stack* me) {
   if (slot.stack != nullptr) core->switch_to(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]] {
     finish(slot, core->unwound(slot), {});
@@ -68,15 +77,19 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   std::uint32_t handled = 0;
   enum { kNeither, kUnwound, kFailed } thrown = kNeither;
   try {
-    if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]]
-      before_messages(slot, me);
+    Signal* signal = slot.oldest;
+    if (slot.has(Slot::kStartPending | Slot::kTimeoutDue)) [[unlikely]] {
+      before_messages(slot, me);  // where it may ask to stop: who was asked before is unwound
+      signal = slot.has(Slot::kStopAsked) ? nullptr : slot.oldest;
+    }
     Core* core = me->core;
-    Signal* signal = slot.has(Slot::kStopAsked) ? nullptr : slot.oldest;
     while (signal != nullptr && handled < core->batch_) {
       slot.oldest = signal->next;
       --slot.length;
-      if ((signal->flags & Signal::kBounded) != 0) [[unlikely]]
-        give_place_back(slot, *signal);
+      if ((signal->flags & Slot::kMarks) != 0) [[unlikely]] {
+        if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
+        if ((signal->flags & Signal::kTraced) != 0) core->trace_taking(slot, *signal);
+      }
       me->in_hand = signal;
       me->in_hand_ops = signal->ops;
       me->seat->at.leave();
@@ -118,6 +131,8 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   // Messages are counted when the batch is over: while one is in hand, nothing is idle anyway.
   core->counts.handled.raise(handled);
   slot.handled = slot.handled + handled;
+  if (core->trace != nullptr) [[unlikely]]
+    core->trace->ends(slot, slot.oldest == nullptr ? TurnEnd::kIdle : TurnEnd::kBatch, handled);
   core->running = nullptr;
   if (slot.oldest == nullptr) [[likely]] {
     slot.turn = Turn::kIdle;
@@ -150,20 +165,6 @@ Exit Core::unwound(Slot& slot) const noexcept {
 Exit Core::read_out(std::exception_ptr failure) noexcept {
   const InTheMiddle here;  // what() is the user's
   return Exit::panic(std::move(failure));
-}
-
-// The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
-void Core::requeue(Slot& slot) {
-  if (message_slice_ != 0) [[unlikely]] {
-    requeue_by_time(slot);
-    return;
-  }
-  const bool quick = machine::now() - now_ < kQuickBatch;
-  batch_used_up_ = true;
-  batch_ = quick ? std::min(batch_ * 2, kMostBatch) : kLeastBatch;
-  if (quick && moves_to_sender(slot)) return;
-  slot.turn = Turn::kReady;
-  queue_fair(slot);
 }
 
 // What is counted here is counted by finish instead, when the actor is to end.
@@ -239,12 +240,14 @@ machine::Stack* Core::take_stack(std::uint8_t size_class) {
 // Leaves the stack of the running actor, until it is resumed. If one that is blocked is next, the
 // core goes on there at once; else with its loop, on the stack that was reserved. So it does when
 // it has one in hand that roams, which the loop lets go.
-void Core::block(Slot& slot) {
+template <bool kTraced>
+[[gnu::always_inline]] inline void Core::block_as(Slot& slot) {
   machine::Stack* me = stack;
   slot.stack = me;
   const auto is_blocked = [](const Slot& next) { return next.stack != nullptr; };
   const bool may = activations_left_ > 0 && roamer_ == nullptr;
   Slot* next = may ? ready.next_if(is_blocked) : nullptr;
+  if constexpr (kTraced) trace->leaves(slot, next);
   if (next != nullptr) {
     activations_left_ = activations_left_ - 1;
     running = next;
@@ -263,6 +266,16 @@ void Core::block(Slot& slot) {
   running = nullptr;
   machine::leave(me, fresh, entry_, fresh, exceptions);
 }
+
+void Core::block(Slot& slot) {
+  if (trace != nullptr) [[unlikely]] {
+    block_traced(slot);
+  } else {
+    block_as<false>(slot);
+  }
+}
+
+[[gnu::noinline, gnu::cold]] void Core::block_traced(Slot& slot) { block_as<true>(slot); }
 
 // The loop goes on below the frames of a blocked actor; the stack that it was on is free.
 void Core::switch_to(Slot& slot) {
@@ -323,8 +336,20 @@ bool Core::retire_wait(std::uint64_t epoch) noexcept {
   return true;
 }
 
-Core* Core::park(std::uint64_t epoch, machine::Nanoseconds timeout) {
+Core* Core::park(std::uint64_t epoch, machine::Nanoseconds timeout, WaitsFor what) {
   Core* core = tl_seat.at.mine();
+  return core->trace == nullptr ? park_on(core, epoch, timeout) : park_traced(epoch, timeout, what);
+}
+
+[[gnu::noinline, gnu::cold]] Core* Core::park_traced(std::uint64_t epoch,
+                                                     machine::Nanoseconds timeout, WaitsFor what) {
+  Core* core = tl_seat.at.mine();
+  core->trace->parks(*core->running, what, timeout);
+  return park_on(core, epoch, timeout);
+}
+
+[[gnu::always_inline]] inline Core* Core::park_on(Core* core, std::uint64_t epoch,
+                                                  machine::Nanoseconds timeout) {
   Slot& slot = *core->running;
   WaitTimer timer;
   if (slot.has(Slot::kResumed | Slot::kUnwind | Slot::kRoams)) [[unlikely]] {
@@ -375,68 +400,11 @@ Core* Core::yield() {
   return me->core;
 }
 
-void Core::check_unwind() {
-  Slot& slot = *current()->running;
-  if (!slot.has(Slot::kUnwind)) return;
-  tell_stop(slot);
-  if (slot.has(Slot::kHearsStop) && !current()->must_end(slot)) return;
-  if (!may_unwind()) return;
-  slot.set(Slot::kUnwinding);
-  throw Unwind();
-}
-
-// Not even one that hears requests to stop goes on then.
-bool Core::must_end(const Slot& slot) const noexcept {
-  return domain.load(std::memory_order_relaxed)->ending() || is_sentenced(slot);
-}
-
-bool Core::may_unwind() {
-  return !current()->running->has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
-         may_throw_unwind();
-}
-
 // --- the end -------------------------------------------------------------------------------------
 
 Pid pid_of(const Slot& slot) noexcept {
   const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
   return Pid(Slab::index_of(slot), slot.has(Slot::kEnding) ? generation - 1 : generation);
-}
-
-void Core::discard(Signal* signal, Pid receiver, DropCause cause) noexcept {
-  if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
-  const SignalOps& ops = *signal->ops;
-  const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
-  {
-    const InTheMiddle here(this);
-    ops.destroy(signal, cause);
-  }
-  release(signal);
-  if (lost) count_dropped(receiver, ops, cause);
-}
-
-void Core::count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept {
-  counts.dropped[static_cast<std::size_t>(cause)].raise();
-  domain.load(std::memory_order_relaxed)->dead_letter(receiver, ops.name, cause);
-}
-
-void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
-  const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
-  Count& settled = lost ? counts.dropped_sent : counts.handled;
-  discard(signal, receiver, cause);
-  settled.raise();  // last: while it is missing, nothing is idle
-}
-
-// The message that was being handled when its handler failed. It may have been released already,
-// when the handler was given all of it; then it is only counted. Returns how many were dropped.
-std::uint32_t Core::discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause) {
-  const SignalOps* ops = std::exchange(me->in_hand_ops, nullptr);
-  if (ops == nullptr) return 0;
-  if (me->in_hand != nullptr) {
-    me->core->discard(me->in_hand, pid_of(slot), cause);
-  } else {
-    me->core->count_dropped(pid_of(slot), *ops, cause);
-  }
-  return 1;
 }
 
 // Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
@@ -469,8 +437,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
     core->drop(signal, pid, DropCause::kGone);
     core = current();
   }
-  core->drop_mail(slot);  // while those who ask can learn the exit
-  core = current();
+  if (slot.inbox.has_mail()) [[unlikely]]
+    core = core->drop_mail(slot);  // while those who ask can learn the exit
   if (slot.extras != nullptr) {
     if (slot.extras->sentenced) ++settled.handled;
     discard_extras(slot, *core);
@@ -480,6 +448,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
   const std::uint32_t timeouts = slot.has(Slot::kTimeoutDue) ? 1 : 0;
   if (slot.has(Slot::kStartPending)) ++settled.handled;
+  if (core->trace != nullptr) [[unlikely]]
+    core->trace->exits(slot, pid, exit.kind());
   core->running = nullptr;
   slot.turn = Turn::kVacant;
   slot.flags = 0;

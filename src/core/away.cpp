@@ -39,6 +39,7 @@ void Core::part_from(Worker& old) {
   old.away_kind = slot.kind;
   old.away_stack = slot.stack = stack;
   old.away.publish(&slot);
+  if (trace != nullptr) trace->ends(slot, TurnEnd::kAway);
   running = nullptr;
   slot.turn = Turn::kAway;
   stack = fresh;

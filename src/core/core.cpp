@@ -80,6 +80,7 @@ void Core::prepare_to_run() {
   const machine::NodePolicy& nodes = machine::NodePolicy::machine();
   pool.place_on(cpu < 0 ? machine::kAnyNode : nodes.node_of_cpu(cpu), nodes);
   now_ = machine::now();
+  activations_left_ = 0;  // it begins by looking about
   timers.restart(now_);
   set_up_preemption();
   entry_ = commons != nullptr ? &Core::roam_entry : &Core::loop_entry;
@@ -175,6 +176,8 @@ void Core::turn_over() {
   Domain& mine = *domain.load(std::memory_order_relaxed);
   if (mine.ending() && !unwound_) end_all_actors();
   if (reclaimed_ != mine.reclaim()) give_surplus_slots();
+  if (trace_epoch_ != mine.trace.epoch()) [[unlikely]]
+    mine.trace.follow(*this);
 }
 
 // What a message costs here: whether it is worth a way to another core. Several turns in a row must
@@ -229,7 +232,9 @@ void Core::fire(Timer& timer) {
   switch (timer.kind) {
     case TimerKind::kWait: {
       auto& wait = static_cast<WaitTimer&>(timer);
-      if (wait.slot->wait.claim(wait.epoch)) resume_later(*wait.slot);
+      if (!wait.slot->wait.claim(wait.epoch)) break;
+      if (trace != nullptr) trace->wakes(nullptr, *wait.slot, true);
+      resume_later(*wait.slot);
       break;
     }
     case TimerKind::kReceiveTimeout: {

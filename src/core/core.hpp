@@ -20,16 +20,19 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <memory>
 
 #include "base/check.hpp"
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/exit.hpp"
+#include "bulkhead/wait.hpp"
 #include "core/counts.hpp"
 #include "core/poller.hpp"
 #include "core/ready_queue.hpp"
 #include "core/record_slab.hpp"
 #include "core/slot.hpp"
 #include "core/timer_wheel.hpp"
+#include "core/trace.hpp"
 #include "machine/fiber.hpp"
 #include "memory/pool.hpp"
 #include "sync/arrivals.hpp"
@@ -90,7 +93,8 @@ class alignas(64) Core {
   /// Blocks the running actor until somebody who has claimed the wait that it began resumes it, or
   /// `timeout` has passed. Throws Unwind when the actor is to end; or, where that cannot be (in a
   /// destructor), returns at once as if time were up. Returns the core to go on on.
-  static Core* park(std::uint64_t epoch, machine::Nanoseconds timeout);
+  static Core* park(std::uint64_t epoch, machine::Nanoseconds timeout,
+                    WaitsFor what = WaitsFor::kSomething);
   /// Gives up the wait that the running actor has begun: true when nobody has claimed it, and
   /// nobody will. Else it must be parked in, and is woken.
   [[nodiscard]] static bool retire_wait(std::uint64_t epoch) noexcept;
@@ -157,13 +161,12 @@ class alignas(64) Core {
   }
   /// Does it run one that roams, which nobody is to follow here?
   [[nodiscard]] bool holds_roamer() const noexcept { return roamer_ != nullptr; }
+  /// One whose way is traced is taken out of the queue, to be handled.
+  void trace_taking(const Slot& slot, const Signal& signal) noexcept;
   /// Appends a list of signals from the inbox.
   void take_in(Slot& slot, Signal* signals) noexcept;
-  /// Of one that has ended: drops what has come and was not taken in.
-  void drop_mail(Slot& slot) noexcept {
-    if (slot.inbox.has_mail()) [[unlikely]]
-      take_in(slot, slot.inbox.take());
-  }
+  /// Of one that has ended: drops what has come and was not taken in. Returns the actor's core.
+  Core* drop_mail(Slot& slot) noexcept;
   /// Destroys a signal's payload and releases it, and counts it as dropped after it was sent.
   void drop(Signal* signal, Pid receiver, DropCause cause) noexcept;
   /// Gives a signal's memory back.
@@ -255,6 +258,8 @@ class alignas(64) Core {
   // --- owner's data ------------------------------------------------------------------------------
 
   alignas(64) std::uint16_t index = 0;
+  static constexpr std::uint16_t kNoHome = 0xfffd;
+  std::uint16_t quick_home = 0;     // its index; kNoHome while it traces: trace.hpp, X5
   Shown<std::uint16_t> place = 0;   // within its domain; kNoCore: stands for the commons
   Shown<bool> solo = false;         // has one actor, which has the thread to itself
   Shown<Slot*> running = nullptr;   // no other thread follows it, but to name it
@@ -262,6 +267,7 @@ class alignas(64) Core {
   ThreadSeat* seat = nullptr;       // of the thread that runs the core, or is about to
   Worker* worker = nullptr;         // that thread; under the crew's lock while there is a watch
   machine::ExceptionState* exceptions = nullptr;
+  TraceTrack* trace = nullptr;  // null: off
   ReadyQueue ready;
   memory::Pool pool;
   TimerWheel timers;
@@ -274,6 +280,7 @@ class alignas(64) Core {
  private:
   friend class Domain;
   friend class InTheMiddle;
+  friend class Trace;
 
   static void begin_on(machine::Stack* me);
   static void loop_entry(void* stack);
@@ -302,6 +309,8 @@ class alignas(64) Core {
 
   // activation.cpp
   static void activate(Slot& slot, machine::Stack* me);
+  static void activate_traced(Slot& slot, machine::Stack* me);
+  static void begin_turn(Core* core, Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
   /// The exit of one that is unwound, or was to be.
@@ -321,7 +330,12 @@ class alignas(64) Core {
   static void finish(Slot& slot, Exit exit, Settled settled);
   [[nodiscard]] static Exit read_out(std::exception_ptr failure) noexcept;
   static Core* back_inside(machine::Stack* me) noexcept;
+  static Core* park_traced(std::uint64_t epoch, machine::Nanoseconds timeout, WaitsFor what);
+  static Core* park_on(Core* core, std::uint64_t epoch, machine::Nanoseconds timeout);
   void block(Slot& slot);
+  void block_traced(Slot& slot);
+  template <bool kTraced>
+  void block_as(Slot& slot);
   void reserve_spare();
   [[nodiscard]] machine::Stack* take_stack(std::uint8_t size_class);
   [[noreturn]] void switch_to(Slot& slot);
@@ -401,6 +415,8 @@ class alignas(64) Core {
   std::exception_ptr failure_;  // on its way out of a catch block
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
+  std::uint32_t trace_epoch_ = 0;  // of the session that it follows, or does not
+  std::shared_ptr<TraceSession> trace_session_;
 
   // The activation that preemption has last looked at: its turn, what was left in it, and since
   // when, as of the first look.

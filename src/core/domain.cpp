@@ -54,7 +54,7 @@ Core& take_core() {
   }
   all.free_cores.reserve(all.made + 1);  // so that giving one back cannot fail
   auto* core = new Core;
-  core->index = static_cast<std::uint16_t>(all.made);
+  core->index = core->quick_home = static_cast<std::uint16_t>(all.made);
   core_table[all.made].store(core, std::memory_order_release);
   ++all.made;
   return *core;
@@ -153,6 +153,7 @@ Core& Domain::add_core() {
   core.solo = false;
   core.worker = nullptr;
   core.commons = nullptr;
+  core.trace_epoch_ = trace.epoch() - 1;  // it follows at its first turn
   core.domain.store(this, std::memory_order_release);
   const std::size_t place = all_cores_.load(std::memory_order_relaxed);
   core.place = static_cast<std::uint16_t>(place);
@@ -190,6 +191,7 @@ void Domain::give(Domain& domain) noexcept {
   for (std::size_t i = 0; i < count; ++i) give_core(*domain.cores_[i]);
   domain.end_commons();
   domain.names_.reset();
+  domain.trace.forget();
   domain.config_ = Config{};
   domain.vacant_solos_.clear();
   domain.core_count_ = 0;
@@ -201,7 +203,7 @@ void Domain::give(Domain& domain) noexcept {
 
 // --- start and stop ------------------------------------------------------------------------------
 
-void Domain::start() {
+void Domain::start(const std::optional<TraceSettings>& trace_by_default) {
   BULKHEAD_CHECK(phase_.load() == Phase::kStopped, "a domain is started once");
   reported_.store(false);
   static const bool told = machine::in_each_fork(&in_fork);
@@ -212,6 +214,7 @@ void Domain::start() {
   failures_untold_.store(0);
   process_ = machine::process_id();
   forks_ = forks.load(std::memory_order_relaxed);
+  trace.begin_with(config_.trace ? config_.trace : trace_by_default);
   phase_.store(Phase::kRunning, std::memory_order_release);
   if (commons_ != nullptr) commons_->restart(machine::now());
   try {
@@ -224,6 +227,7 @@ void Domain::start() {
     stop(Left::kIdle);
     throw;
   }
+  trace.open();
   gate.open();
 }
 
@@ -268,6 +272,7 @@ void Domain::stop(Left left) {
     wake_all();
   }
   crew_.end();
+  trace.close();
   gate.close();  // who still visits, for the last wake-up of an actor that has ended by it, leaves
   sweep();
   phase_.store(Phase::kStopped, std::memory_order_release);

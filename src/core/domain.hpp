@@ -26,6 +26,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,7 @@
 #include "core/commons.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
+#include "core/trace.hpp"
 #include "sync/gate.hpp"
 #include "sync/mutex.hpp"
 
@@ -63,8 +65,9 @@ class Domain {
 
   // --- its user, one thread at a time ------------------------------------------------------------
 
-  /// Starts the threads, and returns when all run. Throws std::system_error.
-  void start();
+  /// Starts the threads, and returns when all run. Throws std::system_error. The trace that begins
+  /// with it: the settings' own, else this one.
+  void start(const std::optional<TraceSettings>& trace_by_default = {});
   enum class Left : std::uint8_t { kIdle, kBusy };
   /// Ends all actors, stops the threads and joins them. When busy, says which actors were at work.
   void stop(Left left);
@@ -79,6 +82,16 @@ class Domain {
   // --- any thread --------------------------------------------------------------------------------
 
   enum class Countdowns : std::uint8_t { kWaitFor, kIgnore };
+  /// Has all cores look about, while they run.
+  void ring_bell() noexcept {
+    const sync::Guard guard(lock_);
+    wake_all();
+  }
+  /// With those of actors with a thread of their own.
+  [[nodiscard]] std::size_t all_cores() const noexcept {
+    return all_cores_.load(std::memory_order_acquire);  // [pair domain.cores]
+  }
+  [[nodiscard]] Core& any_core(std::size_t place) const noexcept { return *cores_[place]; }
   /// Waits until nothing is under way. False when `timeout` has passed.
   [[nodiscard]] bool wait_for_idle(Countdowns countdowns, machine::Nanoseconds timeout);
   /// Waits until no actor lives. False when `timeout` has passed.
@@ -94,6 +107,7 @@ class Domain {
 
   sync::Gate<RealSync> gate;
   OutsideCounts outside;
+  Trace trace{*this};
   std::uint8_t stack_class = 0;
 
   /// Tells the hook; without one, the user: unless he is told otherwise, as by a join.
@@ -192,9 +206,6 @@ class Domain {
   void make_commons(std::size_t cores);
   void end_commons() noexcept;
   Core& add_core();
-  [[nodiscard]] std::size_t all_cores() const noexcept {
-    return all_cores_.load(std::memory_order_acquire);  // [pair domain.cores]
-  }
 
   Config config_;
   // Threads outside call its hooks inside, since they may do so after the domain has stopped.

@@ -92,11 +92,18 @@ void Core::take_in(Slot& slot, Signal* signals) noexcept {
   drop_all(slot, stragglers);
 }
 
+Core* Core::drop_mail(Slot& slot) noexcept {
+  take_in(slot, slot.inbox.take());
+  return current();
+}
+
 [[gnu::noinline]] void Core::make_ready_slowly(Slot& slot) {
   if (slot.has(Slot::kMoving)) return;  // ours already, but its arrival makes it ready
   if (slot.has(Slot::kReceiving)) {
     // When somebody else has claimed its wait, its resume is on the way.
-    if (slot.wait.claim_any()) resume_later(slot);
+    if (!slot.wait.claim_any()) return;
+    if (trace != nullptr) trace->wakes(running, slot);
+    resume_later(slot);
     return;
   }
   if (slot.has(Slot::kTimeoutArmed)) disarm_timeout(slot);

@@ -38,6 +38,7 @@ namespace bulkhead::core {
 namespace {
 
 constexpr std::uint32_t kMostChecks = 1024;
+constexpr machine::Nanoseconds kQuickBatch = 200'000;
 
 // What is left of an actor's reductions. On threads that run no core it never comes to its end.
 struct Reductions {
@@ -182,6 +183,20 @@ void Core::stop_preemption() noexcept {
 }
 
 // --- between messages --------------------------------------------------------------------------
+
+// The batch is used up. Long queues are worked off in longer batches, while handlers are quick.
+void Core::requeue(Slot& slot) {
+  if (message_slice_ != 0) [[unlikely]] {
+    requeue_by_time(slot);
+    return;
+  }
+  const bool quick = machine::now() - now_ < kQuickBatch;
+  batch_used_up_ = true;
+  batch_ = quick ? std::min(batch_ * 2, kMostBatch) : kLeastBatch;
+  if (quick && moves_to_sender(slot)) return;
+  slot.turn = Turn::kReady;
+  queue_fair(slot);
+}
 
 // An actor that has more to do, when time decides how long a batch is. Batches are of one message
 // then, so that nothing is looked at between messages when it does not; the actor goes on as the

@@ -14,8 +14,6 @@ namespace bulkhead::core {
 
 namespace {
 
-constexpr int kLevels = 3;
-
 int level(const Signal* signal) noexcept {
   if (signal == nullptr || (signal->flags & Signal::kFirst) == 0) return 0;
   return static_cast<int>(signal->ops->priority);

@@ -44,6 +44,7 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look_at, void* cont
     --slot.length;
     if ((found->flags & Signal::kFirst) != 0) note_taken(slot, found, last);
     if ((found->flags & Signal::kBounded) != 0) give_place_back(slot, *found);
+    if ((found->flags & Signal::kTraced) != 0) trace_taking(slot, *found);
     if (decision == Look::kTake) return found;
     release(found);
     counts.handled.raise();
@@ -134,7 +135,7 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
     if (timeout == 0 || left <= 0) return nullptr;
     const std::uint64_t epoch = begin_wait();
     slot.set(Slot::kReceiving);
-    park(epoch, left);
+    park(epoch, left, WaitsFor::kMessage);
     if (slot.has(Slot::kUnwind)) return nullptr;  // and could not be unwound
   }
 }

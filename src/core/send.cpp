@@ -82,8 +82,10 @@ Domain& entered_by(const Signal& signal) noexcept {
 }
 
 // Inside the gate of the slot's domain, and leaves it.
-void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
+void push_from_outside(Domain& domain, Slot& slot, Pid to, Signal* signal) noexcept {
   domain.outside.sent.fetch_add(1, std::memory_order_release);  // [pair domain.quiescent]
+  if (domain.trace.is_on()) [[unlikely]]
+    domain.trace.sends_outside(to, *signal);
   push_home(slot, *signal);
   domain.gate.leave();
 }
@@ -95,7 +97,7 @@ void push_from_outside(Domain& domain, Slot& slot, Signal* signal) noexcept {
   const bool gone =
       domain != nullptr && slot.generation.load(std::memory_order_relaxed) != to.generation();
   if (domain != nullptr && !gone) {
-    push_from_outside(*domain, slot, signal);
+    push_from_outside(*domain, slot, to, signal);
     return;
   }
   if (domain != nullptr) domain->gate.leave();
@@ -244,7 +246,7 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
   }
   Slot& slot = Slab::at(to.index());
   // Home first: when it is this core, nobody else can end the actor.
-  if (slot.home.load(std::memory_order_acquire) != core->index ||  // [pair slot.home]
+  if (slot.home.load(std::memory_order_acquire) != core->quick_home ||  // [pair slot.home]
       slot.generation.load(std::memory_order_relaxed) != to.generation() ||
       slot.mail_bound.load(std::memory_order_relaxed) != 0 || slot.inbox.has_mail()) [[unlikely]] {
     core->leave(was);
@@ -342,8 +344,32 @@ void withdraw(Pid to, Signal* signal) noexcept {
 
 namespace {
 
-// To an actor whose home is another core: or was, a moment ago.
+template <bool kGoesFirst>
+[[gnu::always_inline]] inline void append_here(Core& core, Slot& slot, Pid to,
+                                               Signal* signal) noexcept {
+  core.counts.sent.raise();
+  // First of all: a slot that is vacant here may be somebody else's any moment.
+  if (slot.generation.load(std::memory_order_relaxed) != to.generation()) [[unlikely]] {
+    core.drop(signal, to, DropCause::kGone);
+    return;
+  }
+  if (slot.inbox.has_mail()) [[unlikely]]
+    core.take_in(slot, slot.inbox.take());
+  if constexpr (kGoesFirst) {
+    file(slot, signal, core);
+  } else {
+    slot.append(signal);
+  }
+  if (slot.turn == Turn::kIdle) core.make_ready(slot);
+}
+
+// To an actor whose home is another core, or was, a moment ago; or whose mail is traced.
+template <bool kGoesFirst = false>
 void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* signal) noexcept {
+  if (core.trace != nullptr) [[unlikely]] {
+    core.trace->sends(core.running, to, *signal);
+    if (home == core.index) return append_here<kGoesFirst>(core, slot, to, signal);
+  }
   // Acquire: who drops news of a bond gives it back, which the other end has left (bond.hpp, B2).
   if (home == kNoCore || slot.generation.load(std::memory_order_acquire) != to.generation())
       [[unlikely]] {
@@ -370,24 +396,11 @@ template <bool kGoesFirst>
 [[gnu::always_inline]] inline void commit_on(Core* core, Slot& slot, Pid to,
                                              Signal* signal) noexcept {
   const std::uint16_t home = slot.home.load(std::memory_order_acquire);  // [pair slot.home]
-  if (home == core->index) [[likely]] {
-    core->counts.sent.raise();
-    // First of all: a slot that is vacant here may be somebody else's any moment.
-    if (slot.generation.load(std::memory_order_relaxed) != to.generation()) [[unlikely]] {
-      core->drop(signal, to, DropCause::kGone);
-      return;
-    }
-    if (slot.inbox.has_mail()) [[unlikely]]
-      core->take_in(slot, slot.inbox.take());
-    if constexpr (kGoesFirst) {
-      file(slot, signal, *core);
-    } else {
-      slot.append(signal);
-    }
-    if (slot.turn == Turn::kIdle) core->make_ready(slot);
+  if (home == core->quick_home) [[likely]] {
+    append_here<kGoesFirst>(*core, slot, to, signal);
     return;
   }
-  push_from_core(*core, slot, home, to, signal);
+  push_from_core<kGoesFirst>(*core, slot, home, to, signal);
 }
 
 }  // namespace
@@ -402,7 +415,7 @@ template <bool kGoesFirst>
   const std::uint8_t was = was_inside();
   Core* core = enter();
   if (core == nullptr) [[unlikely]] {
-    push_from_outside(entered_by(*signal), slot, signal);
+    push_from_outside(entered_by(*signal), slot, to, signal);
     return;
   }
   commit_on<kGoesFirst>(core, slot, to, signal);
@@ -463,38 +476,8 @@ void send_urgent(Pid to, Signal* signal) noexcept {
   if (Core* core = inside.core(); core != nullptr) {
     send_urgent(*core, to, signal);
   } else {
-    push_from_outside(entered_by(*signal), Slab::at(to.index()), signal);
+    push_from_outside(entered_by(*signal), Slab::at(to.index()), to, signal);
   }
-}
-
-namespace {
-
-void wake_actor(Core* core, Slot& slot, std::uint16_t home) noexcept {
-  if (core != nullptr && home == core->index) {
-    core->resume_later(slot);
-    return;
-  }
-  // The actor is parked, or about to be, until this signal arrives: it is this wait's only one, and
-  // its domain does not stop before.
-  Domain* domain = core_at(home)->domain.load(std::memory_order_acquire);
-  const bool outside = core == nullptr || core->domain.load(std::memory_order_relaxed) != domain;
-  if (outside) domain->gate.visit();
-  push_home(slot, slot.resume);
-  if (outside) domain->gate.leave();
-}
-
-}  // namespace
-
-void wake(Slot& slot) noexcept {
-  const std::uint8_t was = was_inside();
-  Core* core = enter();
-  const std::uint16_t home = slot.home.load(std::memory_order_acquire);
-  if (home == kGuestHome) {
-    unpark_guest(slot);
-  } else {
-    wake_actor(core, slot, home);
-  }
-  if (core != nullptr) core->leave(was);
 }
 
 }  // namespace bulkhead::core

@@ -165,6 +165,9 @@ struct alignas(64) Slot {
   static constexpr std::uint16_t kUnwinding = 16384;  // has been unwound, unless somebody caught it
   static constexpr std::uint16_t kRoams = 32768;      // any core may run it: commons.hpp
 
+  /// Of its signals: what is to be done when they are taken out of the queue.
+  static constexpr std::uint8_t kMarks = Signal::kBounded | Signal::kTraced;
+
   [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
   void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }
   void clear(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags & ~flag); }

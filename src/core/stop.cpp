@@ -86,6 +86,7 @@ void Core::unwind(Slot& slot) {
     make_ready(slot);
   } else if (slot.turn == Turn::kParked && slot.wait.claim_any()) {
     // (When somebody else has claimed its wait, its resume is on the way.)
+    if (trace != nullptr) trace->wakes(running, slot);
     resume_later(slot);
   }
 }

@@ -12,6 +12,8 @@
 #include <typeinfo>
 
 #include "core/core.hpp"
+#include "core/domain.hpp"
+#include "core/extras.hpp"
 
 extern "C" _Unwind_Reason_Code __gxx_personality_v0(int version, _Unwind_Action actions,
                                                     _Unwind_Exception_Class kind,
@@ -51,6 +53,26 @@ bool may_throw_unwind() {
   const bool caught = head->landing_pad != 0;
   abi::__cxa_free_exception(unwind);
   return caught;
+}
+
+void Core::check_unwind() {
+  Slot& slot = *current()->running;
+  if (!slot.has(Slot::kUnwind)) return;
+  tell_stop(slot);
+  if (slot.has(Slot::kHearsStop) && !current()->must_end(slot)) return;
+  if (!may_unwind()) return;
+  slot.set(Slot::kUnwinding);
+  throw Unwind();
+}
+
+// Not even one that hears requests to stop goes on then.
+bool Core::must_end(const Slot& slot) const noexcept {
+  return domain.load(std::memory_order_relaxed)->ending() || is_sentenced(slot);
+}
+
+bool Core::may_unwind() {
+  return !current()->running->has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
+         may_throw_unwind();
 }
 
 }  // namespace bulkhead::core

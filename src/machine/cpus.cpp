@@ -121,6 +121,14 @@ void give_name(pthread_t thread, const char* name) noexcept {
 
 int process_id() noexcept { return getpid(); }
 
+int thread_id() noexcept { return gettid(); }
+
+std::string name_of_thread(int id) {
+  std::string name = text_of("/proc/self/task/" + std::to_string(id) + "/comm");
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
 bool bind_to_cpu(int cpu) noexcept { return bind(pthread_self(), std::span(&cpu, 1)); }
 
 bool unbind(sync::Thread& thread, const std::vector<int>& cpus) noexcept {

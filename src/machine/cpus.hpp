@@ -32,6 +32,11 @@ void name_thread(const char* name) noexcept;
 /// The same for another thread, which has not been joined.
 void name_thread(sync::Thread& thread, const char* name) noexcept;
 
+/// The kernel's number of the calling thread.
+[[nodiscard]] int thread_id() noexcept;
+/// The name of a thread of this process by that number; empty when it has ended.
+[[nodiscard]] std::string name_of_thread(int id);
+
 /// Another one in a child that was forked.
 [[nodiscard]] int process_id() noexcept;
 

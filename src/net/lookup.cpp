@@ -80,7 +80,7 @@ int ask(const std::shared_ptr<LookupRequest>& request, Timeout timeout) {
     return EAGAIN;
   }
   const Withdraw withdraw{resolver, *request};
-  core::Core::park(epoch, timeout.nanoseconds());
+  core::Core::park(epoch, timeout.nanoseconds(), core::WaitsFor::kLookUp);
   if (request->answered) return 0;
   return slot.has(core::Slot::kUnwind) ? ECANCELED : ETIMEDOUT;
 }

@@ -84,12 +84,14 @@ int Operation::park(machine::Nanoseconds timeout) {
   } announcement{this, {core::Slab::index_of(slot), epoch}};
   const Look look = entry_->readiness.announce(direction_, generation_, announcement.waiter);
   if (look.access == Access::kOpen && look.ready == 0) {
-    core::Core::park(epoch, timeout);
+    core::Core::park(epoch, timeout, core::WaitsFor::kNetwork);
     if (slot.has(core::Slot::kUnwind)) return ECANCELED;  // in a destructor: it could not be thrown
     return take(entry_->readiness.look(direction_, generation_));
   }
   // Nothing to wait for. If somebody has claimed the wait already, their wake-up must be awaited.
-  if (!core::Core::retire_wait(epoch)) core::Core::park(epoch, machine::kNever);
+  if (!core::Core::retire_wait(epoch)) {
+    core::Core::park(epoch, machine::kNever, core::WaitsFor::kNetwork);
+  }
   return take(look);
 }
 

@@ -92,7 +92,7 @@ ChannelError unserved() noexcept {
     static_cast<void>(wait.retire());  // nobody else knows of it
     return {item, ChannelError::kClosed};
   }
-  wait.park(timeout);
+  wait.park(timeout, core::WaitsFor::kChannel);
   const ChannelNode& node = receiver.withdraw();
   if (node.outcome == ChannelOutcome::kPending) return {nullptr, unserved()};
   return {node.item, ChannelError::kClosed};
@@ -108,7 +108,7 @@ ChannelError unserved() noexcept {
     if (came == Came::kDone) return std::nullopt;
     return ChannelError::kClosed;
   }
-  wait.park(timeout);
+  wait.park(timeout, core::WaitsFor::kChannel);
   switch (sender.withdraw()) {
     case ChannelOutcome::kDone:
       return std::nullopt;

@@ -211,10 +211,10 @@ class Selection {
     Enrolment enrolment(arms_);
     Wait wait;
     if (enrolment.enroll(wait.waiter())) {
-      wait.park(left());
+      wait.park(left(), core::WaitsFor::kSelect);
     } else {
       if (wait.retire()) return std::nullopt;
-      wait.park(kForever);
+      wait.park(kForever, core::WaitsFor::kSelect);
     }
     parked_ = true;
     return enrolment.withdraw();

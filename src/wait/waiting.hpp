@@ -91,7 +91,7 @@ template <class State, class Enter, class PassOn>
         if (unwound && state.leave(node)) pass_on();
       }
     } leave{state, node, pass_on};
-    wait.park(deadline.left());
+    wait.park(deadline.left(), core::WaitsFor::kLock);
     leave.unwound = false;
     if (state.leave(node)) return true;
     // Woken to end, in a destructor: it waits on.

@@ -3,9 +3,12 @@
 
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "support/door.hpp"
+#include "support/log.hpp"
 #include "support/on_cores.hpp"
 
 namespace {
@@ -37,12 +40,12 @@ class Asked {
  public:
   int receive(Fail /*message*/) { throw std::runtime_error("no"); }
   void receive(FailVoid /*message*/) { throw std::runtime_error("nothing"); }
-  void receive(Keep /*message*/, Reply<int> reply) { kept_.emplace(std::move(reply)); }
+  void receive(Keep /*message*/, Reply<int> reply) { kept_.push_back(std::move(reply)); }
   void receive(End message) { this_actor::stop(message.reason); }
   void receive(Work message) { static_cast<void>(message.door.ask(Door::Pass{}, kForever)); }
 
  private:
-  std::optional<Reply<int>> kept_;
+  std::vector<Reply<int>> kept_;
 };
 
 class AskExits : public support::Running {
@@ -139,6 +142,40 @@ TEST_P(AskExits, others_leave_it_alone) {
   Exit why = Exit::custom("mine");
   EXPECT_EQ(asked.ask(Keep{}, 5ms, &why).error(), AskError::kTimedOut);
   EXPECT_EQ(why, Exit::custom("mine"));
+}
+
+// Askers on all cores, while it ends: by an exit of its own round, or by a failure.
+TEST_P(AskExits, whoever_asks_meanwhile_learns_the_reason_or_that_there_is_none) {
+  struct Outcome {
+    AskError error;
+    Exit why;
+  };
+  for (int round = 0; round < 100; ++round) {
+    const Exit reason = Exit::custom("round " + std::to_string(round));
+    const auto one = runtime.spawn_with<Asked>(on_core(1));
+    support::Log<Outcome> outcomes;
+    constexpr std::size_t kAskers = 6;
+    for (std::size_t i = 0; i < kAskers; ++i) {
+      runtime.spawn_with(on_core(i), [one, i, &outcomes] {
+        Exit why = Exit::custom("not told");
+        auto answer = one.ask(Keep{}, i % 2 == 0 ? kForever : 1ms, &why);
+        while (answer || answer.error() == AskError::kTimedOut) {
+          answer = one.ask(Keep{}, 1ms, &why);
+        }
+        outcomes.add({answer.error(), why});
+      });
+    }
+    runtime.spawn_with(on_core(2), [one, reason, round] {
+      for (int i = round % 5; i > 0; --i) this_actor::yield();
+      bulkhead::exit(one, reason);
+    });
+    ASSERT_TRUE(eventually([&] { return outcomes.size() == kAskers; }));
+    for (const auto& [error, why] : outcomes.entries()) {
+      if (error == AskError::kDied && why == reason) continue;
+      EXPECT_TRUE(error == AskError::kDied || error == AskError::kGone);
+      EXPECT_EQ(why, Exit::no_actor());
+    }
+  }
 }
 
 // In a destructor the reason is known.

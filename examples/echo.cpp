@@ -1,14 +1,19 @@
-// A TCP echo server, as one would run it: one actor a connection, bounded buffers, an idle
-// deadline, a limit of connections, and an orderly end. What a client sends comes back. A
-// connection whose first byte is X fails, to show that only that connection ends.
+// A TCP echo server, as one would run it: a tree of supervisors, one actor a connection, bounded
+// buffers, an idle deadline, a limit of connections, and an orderly end. What a client sends comes
+// back. A connection whose first byte is X fails, to show that only that connection ends.
+//
+//     root                 starts again what has ended, and what was started after it
+//       connections        a supervisor: one temporary child for each client
+//       listener           accepts
+//       statistics         a line each second
 //
 //     echo [--port N] [--connections N] [--idle SECONDS] [--drain SECONDS] [--cores N]
 //
 // Each second in which something has changed it prints what it does. Ctrl-C or SIGTERM: it accepts
 // no more, lets connections finish, closes those that do not, and exits with 0. A second signal
 // ends it at once.
-#include <bulkhead/bulkhead.hpp>
 #include <bulkhead/net.hpp>
+#include <bulkhead/otp.hpp>
 
 #include <sys/resource.h>
 
@@ -16,10 +21,10 @@
 #include <array>
 #include <atomic>
 #include <chrono>
-#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <memory>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -81,7 +86,7 @@ class Connection {
   Counts& counts_;
 };
 
-// Accepts, and makes an actor of each connection, on one core after the other.
+// Accepts, and has an actor made of each connection, on one core after the other.
 class Acceptor {
  public:
   Acceptor(net::Listener& listener, std::size_t cores, const Settings& settings, Counts& counts)
@@ -110,7 +115,15 @@ class Acceptor {
     ++counts_.accepted;
     bulkhead::SpawnOptions options;
     options.core = counts_.accepted % cores_;
-    bulkhead::spawn_with<Connection>(options, std::move(stream), settings_, counts_);
+    options.linked = true;
+    const bulkhead::SupervisorRef connections(bulkhead::whereis("connections"));
+    const auto started = connections.start_child([taken = std::make_shared<net::Stream>(
+                                                      std::move(stream)),
+                                                  options, &settings = settings_,
+                                                  &counts = counts_]() -> bulkhead::ChildStart {
+      return bulkhead::spawn_with<Connection>(options, std::move(*taken), settings, counts).pid();
+    });
+    if (!started) std::fprintf(stderr, "echo: %s\n", to_string(started.error()).c_str());
   }
 
   // Without descriptors nothing can be accepted, and those who knock would wait for long.
@@ -165,28 +178,6 @@ class Report {
   std::string last_;
 };
 
-// SIGINT and SIGTERM are blocked in all threads from before there are any, and waited for here.
-class Signals {
- public:
-  Signals() {
-    sigemptyset(&set_);
-    sigaddset(&set_, SIGINT);
-    sigaddset(&set_, SIGTERM);
-    pthread_sigmask(SIG_BLOCK, &set_, nullptr);
-    for (const int each : {SIGINT, SIGTERM}) std::signal(each, SIG_DFL);  // a shell may ignore them
-  }
-  /// Has one come, before a second has passed?
-  [[nodiscard]] bool wait_a_second() const {
-    const timespec second{1, 0};
-    return sigtimedwait(&set_, nullptr, &second) > 0;
-  }
-  /// From now on one more ends the process.
-  void let_through() const { pthread_sigmask(SIG_UNBLOCK, &set_, nullptr); }
-
- private:
-  sigset_t set_;
-};
-
 void raise_descriptor_limit() {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -194,14 +185,48 @@ void raise_descriptor_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-template <class Condition>
-void wait_until(Condition condition, std::chrono::duration<double> patience) {
-  const auto end = std::chrono::steady_clock::now() + patience;
-  while (!condition() && std::chrono::steady_clock::now() < end) std::this_thread::sleep_for(10ms);
+// All that the parts of the tree share.
+struct Service {
+  Settings settings;
+  Counts counts;
+  net::Listener listener;
+  std::optional<Report> report;
+};
+
+bulkhead::SupervisorSpec tree(bulkhead::Runtime& runtime, Service& service) {
+  bulkhead::ChildSpec connection;
+  connection.restart = bulkhead::Restart::kTemporary;
+  auto connections = bulkhead::child_supervisor(
+      "connections",
+      {.strategy = bulkhead::Strategy::kSimpleOneForOne, .like = std::move(connection)});
+  connections.name = "connections";
+  auto listener = bulkhead::child_thread(
+      "listener", Acceptor(service.listener, runtime.cores(), service.settings, service.counts));
+  listener.restart = bulkhead::Restart::kTransient;  // it ends when the listener is closed
+  auto statistics = bulkhead::child_thread("statistics", [&service] {
+    for (;;) {
+      bulkhead::this_actor::sleep_for(1s);
+      service.report->print();
+    }
+  });
+  return {.strategy = bulkhead::Strategy::kRestForOne,
+          .children = {std::move(connections), std::move(listener), std::move(statistics)}};
+}
+
+// Nobody new comes, and those who are there may finish.
+void drain(Service& service) {
+  service.listener.close();
+  std::printf("draining: %llu connections have %.1f s to finish; a second signal ends them now\n",
+              static_cast<unsigned long long>(service.counts.open.load()),
+              service.settings.drain.count());
+  std::fflush(stdout);
+  const auto end = std::chrono::steady_clock::now() + service.settings.drain;
+  while (service.counts.open != 0 && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(10ms);
+  }
 }
 
 int serve(const Settings& settings) {
-  const Signals signals;
   raise_descriptor_limit();
   auto listener = net::Listener::listen(net::Endpoint::loopback(settings.port));
   if (!listener) {
@@ -212,31 +237,28 @@ int serve(const Settings& settings) {
                        : "");
     return 1;
   }
-  Counts counts;
-  bulkhead::Config config;
-  config.cores = settings.cores;
-  config.on_death = [](const bulkhead::Death&) {};  // the report counts failures
-  bulkhead::Runtime runtime(config);
-  runtime.start();
-  runtime.spawn(Acceptor(*listener, runtime.cores(), settings, counts));
-  std::printf("listening on %s, with %zu cores; Ctrl-C ends it\n",
-              to_string(listener->local()).c_str(), runtime.cores());
-  std::fflush(stdout);
-
-  Report report(runtime, counts);
-  while (!signals.wait_a_second()) report.print();
-
-  signals.let_through();
-  listener->close();
-  std::printf("draining: %llu connections have %.1f s to finish; a second signal ends them now\n",
-              static_cast<unsigned long long>(counts.open.load()), settings.drain.count());
-  std::fflush(stdout);
-  wait_until([&] { return counts.open == 0; }, settings.drain);
-  const auto cut = static_cast<unsigned long long>(counts.open.load());
-  runtime.shutdown(0s);
-  report.print();
+  Service service{settings, {}, *std::move(listener), {}};
+  unsigned long long cut = 0;
+  bulkhead::Application echo;
+  echo.name = "echo";
+  echo.config.cores = settings.cores;
+  echo.config.on_death = [](const bulkhead::Death&) {};  // the report counts failures
+  echo.tree = [&service](bulkhead::Runtime& runtime) {
+    service.report.emplace(runtime, service.counts);
+    return tree(runtime, service);
+  };
+  echo.started = [&service](bulkhead::Runtime& runtime, bulkhead::SupervisorRef) {
+    std::printf("listening on %s, with %zu cores; Ctrl-C ends it\n",
+                to_string(service.listener.local()).c_str(), runtime.cores());
+    std::fflush(stdout);
+  };
+  echo.stopping = [&service, &cut](bulkhead::Runtime&) {
+    drain(service);
+    cut = service.counts.open.load();
+  };
+  const int status = bulkhead::run_application(echo);
   std::printf("ended; %llu connections were still open and have been closed\n", cut);
-  return 0;
+  return status;
 }
 
 }  // namespace

@@ -141,7 +141,7 @@ TEST_P(BadSpawnOptions, core) {
     expect_words(error, {"SpawnOptions::core"});
     EXPECT_NE(error.find(last), std::string::npos) << error;
   }
-  EXPECT_EQ(error_of([this](SpawnOptions& options) { options.core = cores() - 1; }), "accepted");
+  EXPECT_EQ(error_of([](SpawnOptions& options) { options.core = cores() - 1; }), "accepted");
 }
 
 TEST_P(BadSpawnOptions, core_and_own_thread) {
@@ -196,7 +196,7 @@ TEST(Timeouts, that_are_negative_are_refused) {
   EXPECT_THROW(Timeout(-1ns), std::invalid_argument);
   EXPECT_THROW(Timeout(-1h), std::invalid_argument);
   EXPECT_THROW(Timeout(-0.001s), std::invalid_argument);
-  EXPECT_THROW(Timeout(std::chrono::hours::min()), std::invalid_argument);
+  EXPECT_THROW(Timeout{std::chrono::hours::min()}, std::invalid_argument);
 }
 
 TEST(Timeouts, that_are_no_number_or_too_long_are_refused) {
@@ -204,9 +204,9 @@ TEST(Timeouts, that_are_no_number_or_too_long_are_refused) {
   EXPECT_THROW(Timeout(Seconds(std::numeric_limits<double>::quiet_NaN())), std::invalid_argument);
   EXPECT_THROW(Timeout(Seconds(std::numeric_limits<double>::infinity())), std::invalid_argument);
   EXPECT_THROW(Timeout(Seconds(1e300)), std::invalid_argument);
-  EXPECT_THROW(Timeout(std::chrono::hours::max()), std::invalid_argument);
+  EXPECT_THROW(Timeout{std::chrono::hours::max()}, std::invalid_argument);
   EXPECT_THROW(Timeout(24h * 365 * 300), std::invalid_argument);
-  EXPECT_THROW(Timeout(std::chrono::nanoseconds::max()), std::invalid_argument);
+  EXPECT_THROW(Timeout{std::chrono::nanoseconds::max()}, std::invalid_argument);
 }
 
 class BadTimeouts : public support::Running {};
@@ -231,7 +231,7 @@ TEST_P(BadTimeouts, are_refused_before_anything_is_done) {
 
 TEST_P(BadTimeouts, the_longest_there_is_works) {
   const auto door = runtime.spawn<Door>();
-  constexpr auto kLongest = std::chrono::hours(24 * 365 * 290);
+  static constexpr auto kLongest = std::chrono::hours(24 * 365 * 290);
   EXPECT_EQ(door.ask(Door::Waiting{}, kLongest), 0u);
   runtime.spawn([door] { EXPECT_EQ(door.ask(Door::Waiting{}, kLongest), 0u); });
   EXPECT_TRUE(runtime.wait_for_idle(kLongest));

@@ -169,7 +169,6 @@ TEST(OneCore, runs_its_actors_in_turns) {
   Runtime runtime(config);
   runtime.start();
   support::Log<int> log;
-  bulkhead::SpawnOptions options;
   runtime.spawn([&log] {
     for (int actor = 0; actor < 2; ++actor) {
       bulkhead::spawn([&log, actor] {

@@ -82,7 +82,7 @@ class Links : public support::OnCores {
 ON_ONE_AND_SEVERAL_CORES(Links);
 
 TEST_P(Links, take_along_who_is_linked_for_the_same_reason) {
-  for (const std::size_t core : {0, 1}) {
+  for (const std::size_t core : {0u, 1u}) {
     const Pid first = sleeper(0);
     const Pid second = linked_to(core, {first});
     const Pid third = linked_to(core + 1, {second});
@@ -144,7 +144,7 @@ TEST_P(Links, can_be_undone) {
 }
 
 TEST_P(Links, become_messages_where_exits_are_trapped) {
-  for (const std::size_t core : {0, 1}) {
+  for (const std::size_t core : {0u, 1u}) {
     const Pid first = sleeper(0);
     support::Event ran;
     runtime.spawn_with<Trapper>(on_core(core), [&](Trapper& mailbox) {
@@ -188,7 +188,7 @@ TEST_P(Links, to_nobody_end_who_makes_them) {
 TEST_P(Links, are_there_from_the_first_moment_of_a_spawn) {
   std::vector<Pid> parents;
   for (std::size_t i = 0; i < 50; ++i) {
-    parents.push_back(runtime.spawn_with(on_core(0), [this, i] {
+    parents.push_back(runtime.spawn_with(on_core(0), [i] {
       auto options = on_core(i);
       options.linked = true;
       bulkhead::spawn_with(options, [] { throw std::runtime_error("at once"); });

@@ -49,7 +49,7 @@ class Monitors : public support::Running {
 ON_ONE_AND_SEVERAL_CORES(Monitors);
 
 TEST_P(Monitors, tell_how_an_actor_has_ended) {
-  for (const std::size_t core : {0, 1}) {
+  for (const std::size_t core : {0u, 1u}) {
     const auto normal = runtime.spawn_with<Other>(on_core(core));
     const auto failing = runtime.spawn_with<Other>(on_core(core));
     const auto stopped = runtime.spawn_with<Other>(on_core(core));
@@ -74,7 +74,7 @@ TEST_P(Monitors, tell_how_an_actor_has_ended) {
 }
 
 TEST_P(Monitors, of_the_dead_tell_at_once) {
-  for (const std::size_t core : {0, 1}) {
+  for (const std::size_t core : {0u, 1u}) {
     const auto dead = runtime.spawn_with<Other>(on_core(core));
     dead.send(Hold{});
     wait_for_idle();
@@ -109,7 +109,7 @@ TEST_P(Monitors, stack_up) {
 }
 
 TEST_P(Monitors, tell_nothing_after_demonitor) {
-  for (const std::size_t core : {0, 1}) {
+  for (const std::size_t core : {0u, 1u}) {
     const auto other = runtime.spawn_with<Other>(on_core(core));
     run([&](Box& mailbox) {
       const MonitorRef monitor = this_actor::monitor(other);

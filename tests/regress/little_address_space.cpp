@@ -63,7 +63,8 @@ support::Ended with_limit(std::size_t mib) {
 
 TEST(LittleAddressSpace, is_enough_or_is_told) {
   if constexpr (kSanitized) return;
-  for (const std::size_t mib : {500, 1000, 2000, 3000, 4000, 5000, 6000, 7000}) {
+  for (const std::size_t mib :
+       std::initializer_list<std::size_t>{500, 1000, 2000, 3000, 4000, 5000, 6000, 7000}) {
     const auto ended = with_limit(mib);
     EXPECT_EQ(ended.signal, 0) << mib << " MiB: " << ended.errors;
     EXPECT_EQ(ended.status, 0) << mib << " MiB: " << ended.errors;

@@ -46,7 +46,7 @@ ON_ONE_AND_SEVERAL_CORES(WhatFailuresLeave);
 
 // Under sanitizers, whose frames are larger, the smaller stack is too small for much else.
 TEST_P(WhatFailuresLeave, a_long_name_of_a_type_fits_any_stack) {
-  for (const std::size_t stack : {16, 64}) {
+  for (const std::size_t stack : std::initializer_list<std::size_t>{16, 64}) {
     const std::size_t size = bulkhead::Config::kDefaultStackSize / 64 * stack;
     throw_in_actor<Failed<std::make_index_sequence<10>>>(size);
     throw_in_actor<Failed<std::make_index_sequence<60>>>(size);

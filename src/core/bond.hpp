@@ -43,8 +43,8 @@ struct alignas(128) Bond {
   Signal news;
   alignas(Down) std::byte told[sizeof(Down)];  // its payload: Down, or Exited
   End ends[2];
-  RealSync::atomic<std::uint64_t> maker;  // side 0; see packed. Any thread that has a reference
-  Pid other;                              // side 1
+  RealSync::atomic<Pid> maker;  // side 0. Any thread that has a reference may look at it
+  Pid other;                    // side 1
   RealSync::atomic<std::uint32_t> generation;  // odd while it is used
   std::uint32_t index;
   sync::Tie<RealSync> tie;

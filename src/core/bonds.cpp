@@ -13,15 +13,10 @@
 namespace bulkhead::core {
 
 struct LinkIndex {
-  std::unordered_multimap<std::uint64_t, Bond*> links;
+  std::unordered_multimap<Pid, Bond*> links;
 };
 
 namespace {
-
-std::uint64_t packed(Pid pid) { return std::uint64_t{pid.generation()} << 32 | pid.index(); }
-Pid unpacked(std::uint64_t pid) {
-  return Pid(static_cast<std::uint32_t>(pid), static_cast<std::uint32_t>(pid >> 32));
-}
 
 Bond& bond_of(Bond::End& end) noexcept {
   const auto address = reinterpret_cast<std::uintptr_t>(&end);
@@ -36,7 +31,7 @@ Bond& bond_of(Signal* news) noexcept { return *reinterpret_cast<Bond*>(news); }
 
 void put_into(LinkIndex& index, Bond& bond, unsigned side) {
   const base::Critical critical("who is told of a link must not block");
-  index.links.emplace(packed(bond.actor(1 - side)), &bond);
+  index.links.emplace(bond.actor(1 - side), &bond);
 }
 
 void tie(Bonds& bonds, Bond& bond, unsigned side) noexcept {
@@ -59,7 +54,7 @@ void untie(Bonds& bonds, Bond& bond, unsigned side) noexcept {
   end.next->previous = end.previous;
   end.next = nullptr;
   if (bonds.index == nullptr || bond.kind != Bond::Kind::kLink) return;
-  auto [at, last] = bonds.index->links.equal_range(packed(bond.actor(1 - side)));
+  auto [at, last] = bonds.index->links.equal_range(bond.actor(1 - side));
   at = std::find_if(at, last, [&](const auto& entry) { return entry.second == &bond; });
   bonds.index->links.erase(at);
 }
@@ -75,10 +70,8 @@ void make_index(Bonds& bonds) {
 
 // --- what is left of a signal that has been heard ---
 
-Signal* never(void* /*slot*/, Signal* signal) { return signal; }
-
-constexpr SignalOps kSpent = {&never, [](Signal*, DropCause) {}, "news"};
-constexpr SignalOps kSpentDown = {&never, &handler::destroy<Down>, "Down"};
+constexpr SignalOps kSpent = {nullptr, [](Signal*, DropCause) {}, "news"};
+constexpr SignalOps kSpentDown = {nullptr, &handler::destroy<Down>, "Down"};
 
 // --- news ---
 
@@ -182,13 +175,13 @@ void attach(Core& core, Bond& bond) {
 }  // namespace
 
 Pid Bond::actor(unsigned side) const noexcept {
-  return side == 0 ? unpacked(maker.load(std::memory_order_relaxed)) : other;
+  return side == 0 ? maker.load(std::memory_order_relaxed) : other;
 }
 
 Bond& make_bond(Core& core, Bond::Kind kind, Pid maker, Pid other) {
   Bond& bond = core.free_bonds.take();
   bond.ends[0].next = bond.ends[1].next = nullptr;
-  bond.maker.store(packed(maker), std::memory_order_relaxed);
+  bond.maker.store(maker, std::memory_order_relaxed);
   bond.other = other;
   bond.tie.renew(false);
   bond.kind = kind;
@@ -278,7 +271,7 @@ Bond* find_monitor(const Slot& self, MonitorRef monitor) noexcept {
   Bond* bond = RecordSlab<Bond>::process().find(monitor.index());
   const bool found = bond != nullptr &&
                      bond->generation.load(std::memory_order_relaxed) == monitor.generation() &&
-                     bond->maker.load(std::memory_order_relaxed) == packed(pid_of(self)) &&
+                     bond->maker.load(std::memory_order_relaxed) == pid_of(self) &&
                      bond->kind == Bond::Kind::kMonitor;
   return found ? bond : nullptr;
 }
@@ -286,7 +279,7 @@ Bond* find_monitor(const Slot& self, MonitorRef monitor) noexcept {
 Bond* find_link(Bonds& bonds, Pid other) {
   constexpr int kFew = 64;
   if (bonds.index != nullptr) {
-    const auto found = bonds.index->links.find(packed(other));
+    const auto found = bonds.index->links.find(other);
     return found != bonds.index->links.end() ? found->second : nullptr;
   }
   int looked_at = 0;

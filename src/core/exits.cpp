@@ -10,13 +10,7 @@
 
 namespace bulkhead::core {
 
-namespace {
-
-Signal* never(void* /*slot*/, Signal* signal) { return signal; }
-
-}  // namespace
-
-const SignalOps kSpentExit = {&never, &handler::destroy<Exited>, "exit"};
+const SignalOps kSpentExit = {nullptr, &handler::destroy<Exited>, "exit"};
 
 Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops) noexcept {
   signal->ops = ops;

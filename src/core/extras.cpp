@@ -23,8 +23,6 @@ void destroy(Signal* signal, const SignalOps* ops, Core& core) noexcept {
   core.release(signal);
 }
 
-std::uint64_t packed(Pid pid) { return std::uint64_t{pid.generation()} << 32 | pid.index(); }
-
 void link_to_owner(Extras& extras, SendTimer& timer) noexcept {
   timer.previous_of_owner = nullptr;
   timer.next_of_owner = extras.timers;
@@ -85,8 +83,8 @@ void discard(SendTimer& timer, Core& core) noexcept {
 }  // namespace
 
 void retire_send_timer(SendTimer& timer) noexcept {
-  const auto owner = static_cast<std::uint32_t>(timer.owner.load(std::memory_order_relaxed));
-  unlink_from_owner(*Slab::at(owner).extras, timer);
+  const Pid owner = timer.owner.load(std::memory_order_relaxed);
+  unlink_from_owner(*Slab::at(owner.index()).extras, timer);
   static_cast<void>(next_generation(timer));
 }
 
@@ -187,7 +185,7 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   SendTimer& timer = core->free_timers.take();
   timer.kind = TimerKind::kSend;
   timer.to = to;
-  timer.owner.store(packed(pid_of(slot)), std::memory_order_relaxed);
+  timer.owner.store(pid_of(slot), std::memory_order_relaxed);
   std::uint32_t generation = 0;
   bool unkept = false;
   {
@@ -219,7 +217,7 @@ bool cancel(TimerRef reference) {
   {
     core::TimersOf timers(slot, *core);
     if (found->generation.load(std::memory_order_relaxed) != reference.generation() ||
-        found->owner.load(std::memory_order_relaxed) != core::packed(core::pid_of(slot))) {
+        found->owner.load(std::memory_order_relaxed) != core::pid_of(slot)) {
       return false;
     }
     core::end_timer(timers, *found);

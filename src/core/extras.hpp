@@ -13,7 +13,7 @@ namespace bulkhead::core {
 struct SendTimer : Timer {
   RealSync::atomic<std::uint32_t> generation;  // odd while the timer is used
   std::uint32_t index;
-  RealSync::atomic<std::uint64_t> owner;  // the slot's index, and the generation above it
+  RealSync::atomic<Pid> owner;
   Pid to;
   Signal* signal;
   const SignalOps* ops;

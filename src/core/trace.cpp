@@ -28,8 +28,6 @@ std::uint32_t kinds_of(const TraceOptions& options) {
   return kinds;
 }
 
-std::uint64_t packed(Pid pid) { return std::uint64_t{pid.generation()} << 32 | pid.index(); }
-
 Pid pid_of(const Slot* slot) noexcept { return slot != nullptr ? core::pid_of(*slot) : Pid(); }
 
 // Of an actor that is not the caller's, and lives (it may be in its destructor, and then has the
@@ -48,16 +46,16 @@ TraceSession::TraceSession(const TraceOptions& options, sync::WhenFull when_full
     : when_full(when_full_then),
       capacity(std::bit_ceil(options.events_per_core)),
       kinds(kinds_of(options)),
+      actors(options.actors),
       began(machine::Moment::now()) {
-  for (const Pid actor : options.actors) actors.push_back(packed(actor));
   std::ranges::sort(actors);
   tracks.push_back(std::make_unique<TraceTrack>(*this, TraceTrack::kOutside, false));
 }
 
 bool TraceSession::wants(const TraceEvent& event) const noexcept {
   if ((kinds & bit(event.what)) == 0) return false;
-  return actors.empty() || std::ranges::binary_search(actors, packed(event.actor)) ||
-         std::ranges::binary_search(actors, packed(event.other));
+  return actors.empty() || std::ranges::binary_search(actors, event.actor) ||
+         std::ranges::binary_search(actors, event.other);
 }
 
 // --- a core's track ------------------------------------------------------------------------------

@@ -133,8 +133,8 @@ struct TraceSession {
 
   const sync::WhenFull when_full;
   const std::size_t capacity;
-  std::uint32_t kinds = 0;            // bits, by TraceEvent::What
-  std::vector<std::uint64_t> actors;  // sorted; empty: all
+  std::uint32_t kinds = 0;  // bits, by TraceEvent::What
+  std::vector<Pid> actors;  // sorted; empty: all
   const machine::Moment began;
 
   // Under the trace's lock.

@@ -59,35 +59,26 @@ namespace sys {
 
 namespace {
 
-template <class M>
-auto ask(SupervisorRef supervisor, M message, Timeout timeout)
-    -> CallResult<handler::Answer<otp::Supervisor, M>> {
-  Exit why;
-  auto answer = Address<otp::Supervisor>(supervisor.pid()).ask(std::move(message), timeout, &why);
-  if (!answer) return std::unexpected(CallError{answer.error(), std::move(why)});
-  if constexpr (std::is_void_v<handler::Answer<otp::Supervisor, M>>) {
-    return {};
-  } else {
-    return *std::move(answer);
-  }
+Address<otp::Supervisor> address(SupervisorRef supervisor) {
+  return Address<otp::Supervisor>(supervisor.pid());
 }
 
 }  // namespace
 
 CallResult<void> suspend(SupervisorRef supervisor, Timeout timeout) {
-  return ask(supervisor, otp::Suspend{}, timeout);
+  return otp::ask(address(supervisor), otp::Suspend{}, timeout);
 }
 CallResult<void> resume(SupervisorRef supervisor, Timeout timeout) {
-  return ask(supervisor, otp::Resume{}, timeout);
+  return otp::ask(address(supervisor), otp::Resume{}, timeout);
 }
 CallResult<std::vector<ChildInfo>> get_state(SupervisorRef supervisor, Timeout timeout) {
-  return ask(supervisor, otp::GetChildren{}, timeout);
+  return otp::ask(address(supervisor), otp::GetChildren{}, timeout);
 }
 CallResult<std::string> get_status(SupervisorRef supervisor, Timeout timeout) {
-  return ask(supervisor, otp::GetStatus{}, timeout);
+  return otp::ask(address(supervisor), otp::GetStatus{}, timeout);
 }
 CallResult<ServerStatistics> statistics(SupervisorRef supervisor, Timeout timeout) {
-  return ask(supervisor, otp::GetStatistics{}, timeout);
+  return otp::ask(address(supervisor), otp::GetStatistics{}, timeout);
 }
 
 void print_event(const ServerEvent& event) {

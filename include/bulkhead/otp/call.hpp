@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "bulkhead/address.hpp"
 #include "bulkhead/ask.hpp"
 #include "bulkhead/channel.hpp"
 #include "bulkhead/exit.hpp"
@@ -32,6 +33,20 @@ template <class R>
 class From;
 
 namespace otp {
+
+/// An ask whose failure says the exit.
+template <class A, class M>
+[[nodiscard]] CallResult<handler::Answer<A, M>> ask(Address<A> server, M message, Timeout timeout) {
+  Exit why;
+  auto answer = server.ask(std::move(message), timeout, &why);
+  if (!answer) [[unlikely]]
+    return std::unexpected(CallError{answer.error(), std::move(why)});
+  if constexpr (std::is_void_v<handler::Answer<A, M>>) {
+    return {};
+  } else {
+    return *std::move(answer);
+  }
+}
 
 /// The other end of a Request: answers it once, or, let go unused, says why not.
 template <class R>

@@ -178,17 +178,7 @@ class ServerRef {
     otp::check_call<S, M>();
     check_sendable<M>();
     if constexpr (otp::kCalled<S, M>) {
-      using R = typename otp::CallAnswer<S, M>::type;
-      Exit why;
-      auto answer = address_.ask(otp::Call<S, M>{std::move(message)}, timeout, &why);
-      if (answer) [[likely]] {
-        if constexpr (std::is_void_v<R>) {
-          return CallResult<R>();
-        } else {
-          return CallResult<R>(*std::move(answer));
-        }
-      }
-      return CallResult<R>(std::unexpected(CallError{answer.error(), std::move(why)}));
+      return otp::ask(address_, otp::Call<S, M>{std::move(message)}, timeout);
     }
   }
 

@@ -16,19 +16,6 @@ namespace bulkhead::sys {
 
 namespace detail {
 
-template <class S, class M>
-[[nodiscard]] auto ask(const ServerRef<S>& server, M message, Timeout timeout)
-    -> CallResult<handler::Answer<otp::Server<S>, M>> {
-  Exit why;
-  auto answer = server.address().ask(std::move(message), timeout, &why);
-  if (!answer) return std::unexpected(CallError{answer.error(), std::move(why)});
-  if constexpr (std::is_void_v<handler::Answer<otp::Server<S>, M>>) {
-    return {};
-  } else {
-    return *std::move(answer);
-  }
-}
-
 // A function that has failed has not ended the server.
 template <class R>
 [[nodiscard]] CallResult<R> flat(CallResult<std::expected<R, Exit>> result) {
@@ -47,12 +34,12 @@ template <class R>
 /// waits. Without effect on one that is suspended.
 template <class S>
 CallResult<void> suspend(const ServerRef<S>& server, Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::Suspend{}, timeout);
+  return otp::ask(server.address(), otp::Suspend{}, timeout);
 }
 CallResult<void> suspend(SupervisorRef supervisor, Timeout timeout = kDefaultAskTimeout);
 template <class S>
 CallResult<void> resume(const ServerRef<S>& server, Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::Resume{}, timeout);
+  return otp::ask(server.address(), otp::Resume{}, timeout);
 }
 CallResult<void> resume(SupervisorRef supervisor, Timeout timeout = kDefaultAskTimeout);
 
@@ -62,7 +49,7 @@ template <class S, class F>
 [[nodiscard]] auto get_state(const ServerRef<S>& server, F look,
                              Timeout timeout = kDefaultAskTimeout) {
   using R = std::decay_t<std::invoke_result_t<F&, const S&>>;
-  return detail::flat<R>(detail::ask(server, otp::Look<F, R>{std::move(look)}, timeout));
+  return detail::flat<R>(otp::ask(server.address(), otp::Look<F, R>{std::move(look)}, timeout));
 }
 /// A copy of the server.
 template <class S>
@@ -84,7 +71,8 @@ template <class S, class F>
     static_assert(std::is_copy_constructible_v<S> && std::is_copy_assignable_v<S>,
                   "bulkhead: replace_state changes a copy of the server, so its class must be one "
                   "that can be copied");
-    return detail::flat<void>(detail::ask(server, otp::Replace<F>{std::move(change)}, timeout));
+    return detail::flat<void>(
+        otp::ask(server.address(), otp::Replace<F>{std::move(change)}, timeout));
   }
 
 /// Its state as text: what its format_status() returns, or that this has failed; without one, the
@@ -92,7 +80,7 @@ template <class S, class F>
 template <class S>
 [[nodiscard]] CallResult<std::string> get_status(const ServerRef<S>& server,
                                                  Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::GetStatus{}, timeout);
+  return otp::ask(server.address(), otp::GetStatus{}, timeout);
 }
 [[nodiscard]] CallResult<std::string> get_status(SupervisorRef supervisor,
                                                  Timeout timeout = kDefaultAskTimeout);
@@ -100,7 +88,7 @@ template <class S>
 template <class S>
 [[nodiscard]] CallResult<ServerStatistics> statistics(const ServerRef<S>& server,
                                                       Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::GetStatistics{}, timeout);
+  return otp::ask(server.address(), otp::GetStatistics{}, timeout);
 }
 [[nodiscard]] CallResult<ServerStatistics> statistics(SupervisorRef supervisor,
                                                       Timeout timeout = kDefaultAskTimeout);
@@ -110,7 +98,7 @@ template <class S>
 template <class S>
 CallResult<void> trace(const ServerRef<S>& server, std::function<void(const ServerEvent&)> sink,
                        Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::SetTrace{std::move(sink)}, timeout);
+  return otp::ask(server.address(), otp::SetTrace{std::move(sink)}, timeout);
 }
 /// The same, on stderr.
 void print_event(const ServerEvent& event);
@@ -120,19 +108,19 @@ CallResult<void> trace(const ServerRef<S>& server) {
 }
 template <class S>
 CallResult<void> no_trace(const ServerRef<S>& server, Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::SetTrace{}, timeout);
+  return otp::ask(server.address(), otp::SetTrace{}, timeout);
 }
 
 /// From now on it keeps the last `size` events, as text; 0: none.
 template <class S>
 CallResult<void> log(const ServerRef<S>& server, std::size_t size,
                      Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::SetLog{size}, timeout);
+  return otp::ask(server.address(), otp::SetLog{size}, timeout);
 }
 template <class S>
 [[nodiscard]] CallResult<std::vector<std::string>> get_log(const ServerRef<S>& server,
                                                            Timeout timeout = kDefaultAskTimeout) {
-  return detail::ask(server, otp::GetLog{}, timeout);
+  return otp::ask(server.address(), otp::GetLog{}, timeout);
 }
 
 }  // namespace bulkhead::sys

@@ -30,7 +30,7 @@ bool Names::left_behind() const noexcept { return domain_.was_forked(); }
 
 // Does it live, in this runtime?
 bool Names::is_here(Pid actor) const noexcept {
-  if (!is_alive(actor)) return false;
+  if (!lives(actor)) return false;
   const Core* home = core_at(Slab::at(actor.index()).home.load(std::memory_order_acquire));
   return home != nullptr && home->domain.load(std::memory_order_acquire) == &domain_;
 }
@@ -53,7 +53,7 @@ std::expected<void, RegisterError> Names::give(std::string_view name, Pid actor)
   }
   const sync::Guard names_guard(names.lock);
   ByName* other = find_in(names, name, hash);
-  if (other != nullptr && is_alive(other->pid)) {
+  if (other != nullptr && lives(other->pid)) {
     return std::unexpected(RegisterError{RegisterError::kTaken, other->pid});
   }
   pids.records.make_room();
@@ -97,7 +97,7 @@ Names::Holder Names::find(std::string_view name, std::uint64_t hash) {
   NameShard& shard = shard_of(hash);
   const sync::Guard guard(shard.lock);
   const ByName* record = find_in(shard, name, hash);
-  if (record == nullptr || !is_alive(record->pid)) return {};
+  if (record == nullptr || !lives(record->pid)) return {};
   return {record->pid, record->kind};
 }
 
@@ -113,7 +113,7 @@ std::string Names::name_with(std::uint64_t hash, Pid actor) {
 }
 
 std::string Names::name_of(Pid actor) {
-  if (!is_alive(actor)) return {};
+  if (!lives(actor)) return {};
   PidShard& shard = shard_of(actor);
   const sync::Guard guard(shard.lock);
   const ByPid* record = shard.records.find(
@@ -126,7 +126,7 @@ std::vector<std::string> Names::all() {
   for (NameShard& shard : by_name_) {
     const sync::Guard guard(shard.lock);
     shard.records.for_each([&names](const ByName& record) {
-      if (is_alive(record.pid)) names.push_back(record.name);
+      if (lives(record.pid)) names.push_back(record.name);
     });
   }
   return names;
@@ -164,7 +164,7 @@ void NameCache::keep(std::string_view name, std::uint64_t hash, std::uint64_t ed
     Set& set = sets_[set_of(hash)];
     place = &set.ways[next_way_++ % kWays];
     for (Entry& entry : set.ways) {
-      if (entry.length == 0 || !is_alive(entry.pid)) place = &entry;
+      if (entry.length == 0 || !lives(entry.pid)) place = &entry;
     }
   }
   place->hash = hash;
@@ -178,7 +178,7 @@ void NameCache::keep(std::string_view name, std::uint64_t hash, std::uint64_t ed
 Names::Holder Names::look_up(Core& core, std::string_view name, std::uint64_t hash) {
   if (core.names != nullptr) [[likely]] {
     const NameCache::Entry* entry = core.names->find(name, hash);
-    if (entry != nullptr && entry->edition == shard_of(hash).edition.now() && is_alive(entry->pid))
+    if (entry != nullptr && entry->edition == shard_of(hash).edition.now() && lives(entry->pid))
         [[likely]] {
       return {entry->pid, entry->kind};
     }
@@ -195,7 +195,7 @@ Names::Holder Names::look_up(Core& core, std::string_view name, std::uint64_t ha
   {
     const sync::Guard guard(shard.lock);
     const ByName* record = find_in(shard, name, hash);
-    if (record == nullptr || !is_alive(record->pid)) return {};
+    if (record == nullptr || !lives(record->pid)) return {};
     holder = {record->pid, record->kind};
     edition = shard.edition.now();
   }

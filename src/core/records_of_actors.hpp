@@ -13,12 +13,6 @@
 
 namespace bulkhead::core {
 
-/// Does this actor live? Any thread; it may have ended when this returns.
-[[nodiscard]] inline bool is_alive(Pid pid) noexcept {
-  const Slot* slot = Slab::find(pid.index());
-  return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == pid.generation();
-}
-
 /// A Record has `std::unique_ptr<Record> next`, `std::uint64_t key`, of which the low bits need not
 /// vary, and `Pid pid`.
 template <class Record>
@@ -83,7 +77,7 @@ class RecordsOfActors {
   void sweep(std::size_t at) noexcept {
     Link* link = &buckets_[at];
     while (*link != nullptr) {
-      if (is_alive((*link)->pid)) {
+      if (lives((*link)->pid)) {
         link = &(*link)->next;
       } else {
         unlink(*link);

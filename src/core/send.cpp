@@ -134,10 +134,6 @@ void write_words(Signal* signal, std::uint64_t first, std::uint64_t second) noex
   payload[1] = second;
 }
 
-bool lives(const Slot* slot, Pid pid) noexcept {
-  return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == pid.generation();
-}
-
 // Why an actor cannot reach one that does not live: told as a thread outside is told it.
 [[gnu::noinline, gnu::cold]] Delivery why_gone(const Slot* slot, const Core& core) noexcept {
   const Domain* domain = domain_of(slot);

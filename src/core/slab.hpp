@@ -58,4 +58,10 @@ class Slab {
   std::size_t committed_ = 0;
 };
 
+/// Is that slot, if it is one, still this actor's? Any thread; it may have ended when this returns.
+[[nodiscard]] inline bool lives(const Slot* slot, Pid pid) noexcept {
+  return slot != nullptr && slot->generation.load(std::memory_order_relaxed) == pid.generation();
+}
+[[nodiscard]] inline bool lives(Pid pid) noexcept { return lives(Slab::find(pid.index()), pid); }
+
 }  // namespace bulkhead::core

@@ -72,6 +72,8 @@ class Exit {
   Failure* failure_ = nullptr;  // counted, and not changed once it is shared
 };
 
+/// "normal", "shutdown", "stopped", "panic", "killed", "no such actor", "custom".
+[[nodiscard]] std::string_view to_string(Exit::Kind kind) noexcept;
 /// "normal", "shutdown", "shutdown: DETAIL", "stopped", "killed", "no such actor", the custom
 /// reason, or "panic: MESSAGE (TYPE)".
 [[nodiscard]] std::string to_string(const Exit& exit);

@@ -200,24 +200,34 @@ std::vector<std::string> stack_trace(const Exit& exit) {
   return lines;
 }
 
-std::string to_string(const Exit& exit) {
-  switch (exit.kind()) {
+std::string_view to_string(Exit::Kind kind) noexcept {
+  switch (kind) {
     case Exit::Kind::kNormal:
       return "normal";
     case Exit::Kind::kShutdown:
-      return exit.message().empty() ? "shutdown" : "shutdown: " + std::string(exit.message());
+      return "shutdown";
     case Exit::Kind::kStopped:
       return "stopped";
+    case Exit::Kind::kPanic:
+      return "panic";
     case Exit::Kind::kKilled:
       return "killed";
     case Exit::Kind::kNoActor:
       return "no such actor";
     case Exit::Kind::kCustom:
-      return std::string(exit.message());
-    case Exit::Kind::kPanic:
-      return "panic: " + std::string(exit.message()) + " (" + std::string(exit.type()) + ")";
+      return "custom";
   }
   return "unknown";
+}
+
+std::string to_string(const Exit& exit) {
+  if (exit.kind() == Exit::Kind::kCustom) return std::string(exit.message());
+  std::string text(to_string(exit.kind()));
+  if (exit.kind() == Exit::Kind::kPanic) {
+    return text + ": " + std::string(exit.message()) + " (" + std::string(exit.type()) + ")";
+  }
+  if (!exit.message().empty()) text += ": " + std::string(exit.message());
+  return text;
 }
 
 }  // namespace bulkhead

@@ -66,26 +66,6 @@ std::string_view word_for(TurnEnd how) noexcept {
   return "unknown";
 }
 
-std::string_view word_for(Exit::Kind kind) noexcept {
-  switch (kind) {
-    case Exit::Kind::kNormal:
-      return "normal";
-    case Exit::Kind::kShutdown:
-      return "shutdown";
-    case Exit::Kind::kStopped:
-      return "stopped";
-    case Exit::Kind::kKilled:
-      return "killed";
-    case Exit::Kind::kNoActor:
-      return "no such actor";
-    case Exit::Kind::kCustom:
-      return "custom";
-    case Exit::Kind::kPanic:
-      return "panic";
-  }
-  return "unknown";
-}
-
 TraceJson::TraceJson(machine::Nanoseconds began)
     : began_(began), process_(static_cast<std::uint64_t>(machine::process_id())) {
   raw("{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n");
@@ -275,7 +255,7 @@ void TraceJson::add_to(Line& line, const TraceEvent& event) {
       raw("\",\"class\":");
       quoted(event.kind().name);
       raw(",\"exit\":\"");
-      raw(word_for(static_cast<Exit::Kind>(event.detail)));
+      raw(to_string(static_cast<Exit::Kind>(event.detail)));
       raw("\"}");
       break;
     case What::kSpawn:

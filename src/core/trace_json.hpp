@@ -70,6 +70,5 @@ class TraceJson {
 
 [[nodiscard]] std::string_view word_for(WaitsFor what) noexcept;
 [[nodiscard]] std::string_view word_for(TurnEnd how) noexcept;
-[[nodiscard]] std::string_view word_for(Exit::Kind kind) noexcept;
 
 }  // namespace bulkhead::core

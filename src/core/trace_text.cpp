@@ -54,7 +54,8 @@ std::string what(const TraceTrack& track, const TraceEvent& event) {
     case What::kTake:
       return doer(false) + " takes " + std::string(event.message().name);
     case What::kExit:
-      return doer(true) + " exits: " + std::string(word_for(static_cast<Exit::Kind>(event.detail)));
+      return doer(true) +
+             " exits: " + std::string(to_string(static_cast<Exit::Kind>(event.detail)));
   }
   return {};
 }

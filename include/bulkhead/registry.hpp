@@ -1,6 +1,7 @@
 /// The registry: names by which actors are found.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <expected>
 #include <memory>
@@ -14,6 +15,9 @@
 #include "bulkhead/spawn.hpp"
 
 namespace bulkhead {
+
+/// Names are 1 to so many bytes long.
+inline constexpr std::size_t kLongestName = 255;
 
 /// Why a name was not given.
 struct RegisterError {

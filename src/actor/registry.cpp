@@ -13,8 +13,6 @@ namespace core {
 
 namespace {
 
-constexpr std::size_t kLongestName = 255;
-
 [[noreturn, gnu::cold]] void refuse_name(std::string_view name) {
   if (name.empty()) {
     throw std::invalid_argument(

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "bulkhead/registry.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "otp/supervisor_actor.hpp"
 
@@ -14,7 +15,7 @@ std::optional<ChildError> check(const ChildSpec& spec, const SupervisorSpec& of)
       (spec.restart == Restart::kPermanent || of.auto_shutdown == AutoShutdown::kNever)) {
     return spec_error(SpecFault::kSignificant, spec.id);
   }
-  if (spec.name && (spec.name->empty() || spec.name->size() > 255)) {
+  if (spec.name && (spec.name->empty() || spec.name->size() > kLongestName)) {
     return spec_error(SpecFault::kName, spec.id);
   }
   if (of.strategy == Strategy::kSimpleOneForOne) {

@@ -129,23 +129,17 @@ ChildStart Supervisor::run(const ChildSpec& spec) {
       Exit::custom("it cannot be called \"" + *spec.name + "\": " + to_string(given.error())));
 }
 
-void Supervisor::forget_exit_of(Pid child) {
-  static_cast<void>(this_actor::take_for<Exited>(
-      this, std::chrono::nanoseconds(0),
-      [child](const Exited& exited) { return exited.actor == child; }));
+MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
+  // Watched first: it may have ended its link, and would not be heard of.
+  const MonitorRef monitor = this_actor::monitor(child);
+  this_actor::unlink(child, this_actor::Flush::kYes);
+  static_cast<void>(how.kills() ? kill(child) : exit(child, Exit::shutdown()));
+  return monitor;
 }
 
 Exit Supervisor::end(Pid child, Shutdown how) {
-  // Watched first: it may have ended its link, and would not be heard of.
-  const MonitorRef monitor = this_actor::monitor(child);
-  this_actor::unlink(child);
-  forget_exit_of(child);
+  const MonitorRef monitor = ask_to_end(child, how);
   const auto is_it = [monitor](const Down& down) { return down.monitor == monitor; };
-  if (how.kills()) {
-    static_cast<void>(kill(child));
-  } else {
-    static_cast<void>(exit(child, Exit::shutdown()));
-  }
   auto down = this_actor::take_for<Down>(this, how.patience(), is_it);
   if (!down) {
     static_cast<void>(kill(child));
@@ -155,16 +149,7 @@ Exit Supervisor::end(Pid child, Shutdown how) {
 }
 
 void Supervisor::end_all(const std::vector<Pid>& children, Shutdown how) {
-  for (const Pid child : children) {
-    this_actor::monitor(child);
-    this_actor::unlink(child);
-    forget_exit_of(child);
-    if (how.kills()) {
-      static_cast<void>(kill(child));
-    } else {
-      static_cast<void>(exit(child, Exit::shutdown()));
-    }
-  }
+  for (const Pid child : children) ask_to_end(child, how);
   const auto begun = Clock::now();
   std::unordered_set<Pid> left(children.begin(), children.end());
   const auto any = [&left](const Down& down) { return left.contains(down.actor); };

@@ -117,7 +117,8 @@ class Supervisor : public System<Supervisor> {
   void give_up(const Exit& reason);
 
  private:
-  void forget_exit_of(Pid child);
+  /// From then on nothing but its Down tells of it.
+  MonitorRef ask_to_end(Pid child, Shutdown how);
 
   std::optional<Reply<void>> stopper_;  // let go last, which tells that all is gone
   SupervisorSpec spec_;

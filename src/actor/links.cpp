@@ -12,7 +12,6 @@ namespace bulkhead {
 
 using core::Bond;
 using core::Core;
-using core::Extras;
 using core::Slot;
 
 namespace {
@@ -110,12 +109,7 @@ void stop(Exit reason) {
   const core::Inside inside;
   Core* core = Core::current();
   Slot& self = caller(core, "this_actor::stop");
-  Extras& extras = core::extras_of(self, *core);
-  if (!extras.sentenced) {
-    extras.sentence = std::move(reason);
-    extras.sentenced = true;
-    core->counts.sent.raise();  // as in Core::sentence
-  }
+  core->set_reason(self, reason);
   self.set(Slot::kStopAsked);
 }
 

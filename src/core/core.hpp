@@ -207,6 +207,8 @@ class alignas(64) Core {
   [[nodiscard]] bool must_end(const Slot& slot) const noexcept;
   /// The same, for a reason. The first one stands.
   void sentence(Slot& slot, const Exit& exit) noexcept;
+  /// That it will end for, and that it is to end. The first one stands. Throws std::bad_alloc.
+  void set_reason(Slot& slot, const Exit& exit);
   /// An actor that is at home here, with all that has come for it taken in; else null.
   [[nodiscard]] Slot* find_own(Pid actor) noexcept;
   /// For a signal that does not wait for its turn, and is for an actor of this core.

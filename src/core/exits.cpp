@@ -35,15 +35,18 @@ Signal* hear_exit(Slot& slot, Signal* signal) noexcept {
 
 void Core::sentence(Slot& slot, const Exit& exit) noexcept {
   try {
-    Extras& extras = extras_of(slot, *this);
-    if (!extras.sentenced) {
-      extras.sentence = exit;
-      extras.sentenced = true;
-      counts.sent.raise();  // handled when it has ended: till then nothing is idle
-    }
+    set_reason(slot, exit);
   } catch (const std::bad_alloc&) {  // it ends, but does not say why
   }
   unwind(slot);
+}
+
+void Core::set_reason(Slot& slot, const Exit& exit) {
+  Extras& extras = extras_of(slot, *this);
+  if (extras.sentenced) return;
+  extras.sentence = exit;
+  extras.sentenced = true;
+  counts.sent.raise();  // handled when it has ended: till then nothing is idle
 }
 
 Exit Core::why_unwound(const Slot& slot) const noexcept {

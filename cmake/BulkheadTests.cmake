@@ -101,7 +101,8 @@ endforeach()
 
 set(run_queue_suites Order Ask AskWhileWaiting Timers ReceiveTimeouts WaitingAtChannels
   EndedAtChannels WaitingSelects SelectActor Mailboxes StopRequests Stopping Joining Lifecycle
-  Shutdown OwnThread Stuck StuckCalls StuckHome Mutexes Roaming)
+  Shutdown OwnThread Stuck StuckCalls StuckHome Mutexes Roaming Links Exits Monitors Registry
+  Priorities ServerCalls SupervisorRestart)
 bulkhead_glob(conformance_sources tests/conformance "*.cpp")
 foreach(suite IN LISTS run_queue_suites)
   set(found FALSE)
@@ -123,7 +124,7 @@ foreach(kind IN ITEMS mutex ring striped)
   add_test(NAME run_queue/${kind}/conformance
     COMMAND conformance --gtest_brief=1 --gtest_filter=${run_queue_filter}:-${run_queue_left_out})
   add_test(NAME run_queue/${kind}/stress
-    COMMAND stress --gtest_brief=1 --gtest_filter=*/RandomPrograms.*)
+    COMMAND stress --gtest_brief=1 --gtest_filter=*/RandomPrograms.*:*/BondStorm.*)
   set_tests_properties(run_queue/${kind}/conformance run_queue/${kind}/stress PROPERTIES
     ENVIRONMENT "BULKHEAD_TEST_RUN_QUEUE=${kind};BULKHEAD_STRESS_SECONDS=1"
     LABELS run_queue PROCESSORS 2 TIMEOUT ${BULKHEAD_TEST_TIMEOUT})

@@ -87,6 +87,17 @@ function(bulkhead_use_numa target)
   endif()
 endfunction()
 
+# bulkhead_use_spdlog(<library>): what is told on stderr is told by spdlog, where it is installed.
+function(bulkhead_use_spdlog target)
+  find_package(spdlog QUIET CONFIG)
+  if(TARGET spdlog::spdlog)
+    target_compile_definitions(${target} PRIVATE BULKHEAD_HAVE_SPDLOG=1)
+    target_link_libraries(${target} PRIVATE spdlog::spdlog)
+    set(BULKHEAD_FIND_SPDLOG "find_dependency(spdlog)" PARENT_SCOPE)
+    set(BULKHEAD_SPDLOG_REQUIRED "spdlog" PARENT_SCOPE)
+  endif()
+endfunction()
+
 # bulkhead_use_backtrace(<library>): stack traces with files and lines, where the compiler brings
 # libbacktrace along, as GCC does.
 function(bulkhead_use_backtrace target)

@@ -34,8 +34,6 @@ struct ActorClass {
   const SignalOps* exited;
   /// A callable actor: `started` is its body, and it ends when that returns.
   bool runs_once;
-  /// Its failures are told by itself, and not by the runtime.
-  bool tells_failures;
 };
 
 }  // namespace bulkhead

@@ -14,6 +14,7 @@
 #include "bulkhead/file.hpp"
 #include "bulkhead/join.hpp"
 #include "bulkhead/links.hpp"
+#include "bulkhead/log.hpp"
 #include "bulkhead/mailbox.hpp"
 #include "bulkhead/message.hpp"
 #include "bulkhead/mutex.hpp"

@@ -7,6 +7,7 @@
 
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
+#include "bulkhead/log.hpp"
 #include "bulkhead/standard.hpp"
 #include "bulkhead/trace.hpp"
 
@@ -80,12 +81,13 @@ struct Config {
   /// sleep and a yield return at once; an ask, and what would have to wait at a channel or on the
   /// network, fail with kStopped; a lock that is not free, a join of an actor that lives, and other
   /// waits throw std::logic_error; blocking(f) just calls f, and holds up the core.
-  /// Without it, failures are told on stderr, at most one a second; but for those of actors that
-  /// were made to be joined.
   std::function<void(const Death&)> on_death = {};
   /// Called for each message that is dropped, on the thread that drops it, after it was counted;
   /// but not for those that a hook drops. What holds for on_death holds for it.
   std::function<void(const DeadLetter&)> on_dead_letter = {};
+
+  /// Where crashes are told, with or without on_death.
+  LogSettings log = {};
 
   /// A trace that begins with the runtime, and ends with its shutdown (see trace.hpp). If it cannot
   /// be written, that is told on stderr, and the runtime runs without. Default: to the file that

@@ -24,8 +24,8 @@ namespace bulkhead {
 class Runtime {
  public:
   /// Checks the settings and the environment (BULKHEAD_CORES, BULKHEAD_PREEMPT,
-  /// BULKHEAD_PREEMPT_MS, BULKHEAD_STACK_TRACE, BULKHEAD_FAULT_REPORTS, BULKHEAD_TRACE). Throws
-  /// ConfigError;
+  /// BULKHEAD_PREEMPT_MS, BULKHEAD_STACK_TRACE, BULKHEAD_FAULT_REPORTS, BULKHEAD_TRACE,
+  /// BULKHEAD_LOG). Throws ConfigError;
   /// std::runtime_error when the process has no core left (1024, of all runtimes together);
   /// std::bad_alloc, whose text says more, when there is no address space.
   explicit Runtime(const Config& config = {});

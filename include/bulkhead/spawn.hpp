@@ -168,7 +168,6 @@ constexpr ActorClass make_class() {
                   "callable without arguments (or, if it is not the actor's receive timeout, give "
                   "it another name)");
   }
-  if constexpr (requires { requires A::kTellsFailures; }) kind.tells_failures = true;
   if constexpr (handler::kAccepted<A, Down>) kind.down = &handler::kTell<A, Down>;
   if constexpr (handler::kAccepted<A, Exited>) kind.exited = &handler::kTell<A, Exited>;
   return kind;

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 #include <string_view>
 
 #include "bulkhead/address.hpp"
@@ -36,6 +38,26 @@ template <class A>
 
 /// Who spawned it; none when a thread outside did.
 [[nodiscard]] Pid parent();
+
+/// What crash reports call it besides its class and name, such as what it works at: up to 255
+/// bytes. Throws std::invalid_argument when it is longer, std::bad_alloc.
+void set_label(std::string_view label);
+/// Empty when it has none. Throws std::bad_alloc.
+[[nodiscard]] std::string label();
+
+/// For who starts actors again that have ended, as supervisors do: while it lives, the actors that
+/// the caller spawns linked to itself (SpawnOptions::linked) are told in crash reports to have been
+/// started again so often. Throws std::bad_alloc.
+class RestartScope {
+ public:
+  explicit RestartScope(std::uint32_t restarts);
+  RestartScope(const RestartScope&) = delete;
+  RestartScope& operator=(const RestartScope&) = delete;
+  ~RestartScope();
+
+ private:
+  std::uint32_t before_;
+};
 
 /// Ends the actor, normally, when its handler returns. What is queued is dropped as dead letters.
 void stop();

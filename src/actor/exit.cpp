@@ -2,7 +2,6 @@
 
 #include <cxxabi.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -187,17 +186,8 @@ std::span<void* const> Exit::stack() const noexcept {
   return failure_ ? std::span<void* const>(failure_->stack) : std::span<void* const>();
 }
 
-// What is below the actor's handler is the same for all; what is above the throw is the C++
-// runtime's, and may have no names.
 std::vector<std::string> stack_trace(const Exit& exit) {
-  std::vector<std::string> lines = base::describe_frames(exit.stack());
-  const auto named = [](const std::string& line) { return line != "??"; };
-  lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(), named));
-  const auto loop = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
-    return line.starts_with("bulkhead::core::Core::");
-  });
-  lines.erase(loop, lines.end());
-  return lines;
+  return base::describe_throw(exit.stack());
 }
 
 std::string_view to_string(Exit::Kind kind) noexcept {

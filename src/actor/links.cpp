@@ -109,7 +109,7 @@ void stop(Exit reason) {
   const core::Inside inside;
   Core* core = Core::current();
   Slot& self = caller(core, "this_actor::stop");
-  core->set_reason(self, reason);
+  core->set_reason(self, reason, core::Sentenced::kByItself);
   self.set(Slot::kStopAsked);
 }
 

@@ -116,6 +116,30 @@ void check_preemption(const Config& config) {
   }
 }
 
+std::optional<LogFormat> log_format_from_environment() {
+  const char* text = std::getenv("BULKHEAD_LOG");
+  const std::string_view given(text != nullptr ? text : "");
+  if (given.empty()) return std::nullopt;
+  if (given == "text") return LogFormat::kText;
+  if (given == "json") return LogFormat::kJson;
+  if (given == "off") return LogFormat::kOff;
+  throw ConfigError("bulkhead: the environment's BULKHEAD_LOG is \"" + std::string(given) +
+                    "\"; it must be text, json or off");
+}
+
+void check(const LogSettings& settings) {
+  constexpr std::size_t kMost = 1'000'000;
+  if (settings.per_second == 0 || settings.per_second > kMost) {
+    throw ConfigError("bulkhead: Config::log.per_second is " + std::to_string(settings.per_second) +
+                      "; it must be 1 to 1,000,000");
+  }
+  if (settings.format && *settings.format > LogFormat::kOff) {
+    throw ConfigError("bulkhead: Config::log.format is " +
+                      std::to_string(static_cast<unsigned>(*settings.format)) +
+                      "; it must be one of LogFormat's values, 0 to 2");
+  }
+}
+
 bool on_a_core() noexcept {
   const core::BrieflyInside inside;
   return inside.core() != nullptr;
@@ -143,10 +167,13 @@ Runtime::Runtime(const Config& config) : domain_(nullptr) {
   check_stack_trace_setting();
   check_preemption(config);
   check_trace(config);
+  check(config.log);
   const std::size_t cores = wanted_cores(config);
   Config whole = config;
   if (!whole.message_slice) whole.message_slice = message_slice_from_environment();
   if (number_from_environment("BULKHEAD_FAULT_REPORTS", 0, 1) == 0) whole.report_faults = false;
+  const auto format = log_format_from_environment();
+  if (!whole.log.format) whole.log.format = format;
   core::Slab::process();
   domain_ = &core::Domain::take(whole, cores);
 }

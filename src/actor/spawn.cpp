@@ -163,8 +163,11 @@ void make_bonds(NewActor& actor, const SpawnOptions& options, Core* core) {
   if ((!options.linked && options.monitor == nullptr) || core->running->has(Slot::kEnding)) return;
   Slot& self = *core->running;
   static_cast<void>(extras_of(self, *core));
-  actor.extras = new (core->pool.take(0)) Extras;
-  actor.extras->pool = core->index;
+  actor.extras = make_extras(*core);
+  if (const Rare* own = self.extras->rare; own != nullptr && own->child_restarts != 0) {
+    actor.extras->rare = make_rare(*core);
+    actor.extras->rare->restarts = own->child_restarts;
+  }
   const Pid other(Slab::index_of(*actor.slot),
                   actor.slot->generation.load(std::memory_order_relaxed));
   if (options.linked) {
@@ -194,7 +197,10 @@ void give_up(const NewActor& actor, Domain& domain) noexcept {
   for (Bond* bond : actor.bonds) {
     if (bond != nullptr) give_bond(&bond->news);
   }
-  if (actor.extras != nullptr) core->release_block(actor.extras, actor.extras->pool, 0);
+  if (actor.extras != nullptr) {
+    free_rare(actor.extras->rare, *core);
+    core->release_block(actor.extras, actor.extras->pool, 0);
+  }
   if (actor.slot != nullptr) {
     const bool is_here = home_after_all(actor, core) == nullptr;
     actor.slot->state = nullptr;

@@ -1,8 +1,10 @@
 #include "bulkhead/this_actor.hpp"
 
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/critical.hpp"
 #include "bulkhead/stop_token.hpp"
@@ -82,6 +84,44 @@ Pid pid() {
 Pid parent() {
   const core::BrieflyInside inside;
   return self(inside.core(), "this_actor::parent").parent;
+}
+
+namespace {
+
+core::Rare& own_rare(const char* function) {
+  core::Core* core = core::Core::current();
+  return core::rare_of(self(core, function), *core);
+}
+
+}  // namespace
+
+void set_label(std::string_view label) {
+  constexpr std::size_t kLongest = 255;
+  if (label.size() > kLongest) {
+    throw std::invalid_argument("bulkhead: this_actor::set_label was given " +
+                                std::to_string(label.size()) + " bytes; a label has 255 at most");
+  }
+  const core::Inside inside;
+  core::Rare& rare = own_rare("this_actor::set_label");
+  auto fresh = std::make_unique<std::string>(label);
+  delete std::exchange(rare.label, fresh.release());
+}
+
+std::string label() {
+  const core::Inside inside;
+  const core::Slot& slot = self(core::Core::current(), "this_actor::label");
+  const core::Rare* rare = slot.extras != nullptr ? slot.extras->rare : nullptr;
+  return rare != nullptr && rare->label != nullptr ? *rare->label : std::string();
+}
+
+RestartScope::RestartScope(std::uint32_t restarts) {
+  const core::Inside inside;
+  before_ = std::exchange(own_rare("this_actor::RestartScope").child_restarts, restarts);
+}
+
+RestartScope::~RestartScope() {
+  const core::Inside inside;
+  own_rare("this_actor::RestartScope").child_restarts = before_;
 }
 
 void stop() {

@@ -2,6 +2,7 @@
 
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -132,5 +133,16 @@ std::vector<std::string> describe_frames(std::span<void* const> addresses) {
 }
 
 #endif
+
+std::vector<std::string> describe_throw(std::span<void* const> addresses) {
+  std::vector<std::string> lines = describe_frames(addresses);
+  const auto named = [](const std::string& line) { return line != "??"; };
+  lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(), named));
+  const auto loop = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
+    return line.starts_with("bulkhead::core::Core::");
+  });
+  lines.erase(loop, lines.end());
+  return lines;
+}
 
 }  // namespace bulkhead::base

@@ -17,4 +17,8 @@ void print_stack_trace(std::FILE* out = stderr);
 /// Throws std::bad_alloc.
 [[nodiscard]] std::vector<std::string> describe_frames(std::span<void* const> addresses);
 
+/// The same of a throw in an actor: without the frames above the throw, which may have no names,
+/// and those below the actor's handler, which are the same for all.
+[[nodiscard]] std::vector<std::string> describe_throw(std::span<void* const> addresses);
+
 }  // namespace bulkhead::base

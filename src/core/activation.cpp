@@ -71,6 +71,18 @@ Core* Core::back_inside(machine::Stack* me) noexcept {
   return core;
 }
 
+namespace {
+
+// What it is at; by the class of the signal, whose own memory may be gone.
+std::string_view name_in_hand(const Slot& slot, const machine::Stack& stack) noexcept {
+  if (stack.in_hand_ops != nullptr) return stack.in_hand_ops->name;
+  if (slot.has(Slot::kTimeoutDue)) return "receive timeout";
+  if (slot.has(Slot::kStartPending) && !slot.kind->runs_once) return "started()";
+  return {};
+}
+
+}  // namespace
+
 // Everything that an actor does happens below this frame. The core is read anew after each handler,
 // which may have blocked and gone on elsewhere. While the user's code runs, the thread is outside.
 void Core::deliver_batch(Slot& slot, machine::Stack* me) {
@@ -121,10 +133,12 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
     return;
   }
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
+    const std::string_view in_hand = name_in_hand(slot, *me);
     if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
     // One who was to be unwound has not waited since.
     const bool says_why = slot.has(Slot::kUnwind) || is_sentenced(slot);
-    finish(slot, says_why ? me->core->unwound(slot) : Exit::normal(), {.handled = handled});
+    finish(slot, says_why ? me->core->unwound(slot) : Exit::normal(),
+           {.handled = handled, .in_hand = in_hand});
     return;
   }
   Core* core = me->core;
@@ -150,16 +164,18 @@ Exit Core::unwound(Slot& slot) const noexcept {
   Core* core = back_inside(me);
   const Exit exit = core->unwound(slot);
   me->exit = &exit;
+  const std::string_view in_hand = name_in_hand(slot, *me);
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kGone);
-  finish(slot, exit, {handled, dropped});
+  finish(slot, exit, {handled, dropped, in_hand});
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
   Exit exit = read_out(std::exchange(me->core->failure_, nullptr));
   me->exit = &exit;
+  const std::string_view in_hand = name_in_hand(slot, *me);
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
   // Nothing of the exception is left here when the actor has ended.
-  finish(slot, std::exchange(exit, Exit()), {handled, dropped});
+  finish(slot, std::exchange(exit, Exit()), {handled, dropped, in_hand});
 }
 
 Exit Core::read_out(std::exception_ptr failure) noexcept {
@@ -412,11 +428,15 @@ Pid pid_of(const Slot& slot) noexcept {
 // runtime idle before.
 void Core::finish(Slot& slot, Exit exit, Settled settled) {
   const Pid pid = pid_of(slot);
-  slot.set(Slot::kEnding);
   const ActorClass& kind = *slot.kind;
   std::shared_ptr<Joint> joint;
   if (kind.joint != nullptr) [[unlikely]]
     joint = kind.joint(slot.state);
+  const bool joined = joint.use_count() > 1;  // then somebody learns how it has ended
+  std::unique_ptr<Told> told;
+  if (is_crash(exit) && !joined) [[unlikely]]
+    told = describe(slot, exit, settled);
+  slot.set(Slot::kEnding);
   Bond* const untold = slot.extras != nullptr ? leave_all(slot, exit) : nullptr;
   slot.lives = false;
   // From here on nobody reaches it any more.
@@ -425,10 +445,14 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   Core* core = current();
   machine::Stack& me = *core->stack;  // it stays on this one
   me.exit = &exit;
+  me.crash = told != nullptr ? told->crash.get() : nullptr;
   core->leave();
   kind.destroy(slot.state);
   if (joint.use_count() == 1) joint.reset();  // nobody joins it: what it returned goes now
   core = come_inside();
+  me.crash = nullptr;
+  if (joined && joint == nullptr && is_crash(exit)) told = describe(slot, exit, settled);
+  if (told != nullptr) core->domain.load(std::memory_order_relaxed)->reporter.put(std::move(told));
   if (joint != nullptr) joint->exit = exit;
   core->release_block(slot.state, slot.state_pool, slot.state_class);
   slot.state = nullptr;
@@ -440,7 +464,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   if (slot.inbox.has_mail()) [[unlikely]]
     core = core->drop_mail(slot);  // while those who ask can learn the exit
   if (slot.extras != nullptr) {
-    if (slot.extras->sentenced) ++settled.handled;
+    if (is_sentenced(slot)) ++settled.handled;
     discard_extras(slot, *core);
   }
   me.exit = nullptr;
@@ -455,7 +479,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   slot.flags = 0;
   if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
   Domain& domain = *core->domain.load(std::memory_order_relaxed);
-  domain.announce_death(Death{pid, kind.name, exit}, joint != nullptr || kind.tells_failures);
+  domain.announce_death(Death{pid, kind.name, exit});
   if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
     exit = Exit();  // the destructor of its exception may send
   if (core->roamer_ == &slot) [[unlikely]]

@@ -69,6 +69,13 @@ struct Bonds {
   /// there is no memory to keep it true.
   LinkIndex* index = nullptr;
 
+  struct Counts {
+    std::size_t links = 0;
+    std::size_t monitoring = 0;  // others
+    std::size_t monitored = 0;   // by others
+  };
+  [[nodiscard]] Counts count() const noexcept;
+
   Bonds() = default;
   Bonds(const Bonds&) = delete;
   Bonds& operator=(const Bonds&) = delete;
@@ -89,6 +96,9 @@ void leave(Core& core, Bonds& bonds, Bond& bond, unsigned side) noexcept;
 [[nodiscard]] Bond* find_link(Bonds& bonds, Pid other);
 /// Those that an actor is linked to. Owner. Throws std::bad_alloc.
 [[nodiscard]] std::vector<Pid> linked_to(const Bonds& bonds);
+/// Up to so many of them, in no order; who has linked to this one at the same time as this one to
+/// it may be there twice.
+[[nodiscard]] std::vector<Pid> first_links(const Bonds& bonds, std::size_t most);
 /// The actor's monitor; null when it is not the actor's, or has gone. Owner.
 [[nodiscard]] Bond* find_monitor(const Slot& self, MonitorRef monitor) noexcept;
 [[nodiscard]] bool is_tied(const Bond::End& end) noexcept;

@@ -296,6 +296,26 @@ Bond* find_link(Bonds& bonds, Pid other) {
   return nullptr;
 }
 
+Bonds::Counts Bonds::count() const noexcept {
+  Counts counts;
+  for (Bond::End* end = head.next; end != &head; end = end->next) {
+    const Bond& bond = bond_of(*end);
+    const bool own = side_of(bond, *end) == 0;
+    ++(bond.kind == Bond::Kind::kLink ? counts.links : own ? counts.monitoring : counts.monitored);
+  }
+  return counts;
+}
+
+std::vector<Pid> first_links(const Bonds& bonds, std::size_t most) {
+  std::vector<Pid> some;
+  for (Bond::End* end = bonds.head.next; end != &bonds.head && some.size() < most;
+       end = end->next) {
+    const Bond& bond = bond_of(*end);
+    if (bond.kind == Bond::Kind::kLink) some.push_back(bond.actor(1 - side_of(bond, *end)));
+  }
+  return some;
+}
+
 std::vector<Pid> linked_to(const Bonds& bonds) {
   std::vector<Pid> all;
   for (Bond::End* end = bonds.head.next; end != &bonds.head; end = end->next) {

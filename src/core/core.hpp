@@ -45,7 +45,11 @@ class Core;
 class Domain;
 class NameCache;
 struct Bond;
+struct Told;
 struct Worker;
+
+/// By whose doing an actor is to end for a reason.
+enum class Sentenced : std::uint8_t { kNot, kByItself, kBySignal };
 
 /// What the runtime keeps in each thread.
 struct ThreadSeat {
@@ -206,9 +210,9 @@ class alignas(64) Core {
   /// Is it to end, whether it hears of that or not?
   [[nodiscard]] bool must_end(const Slot& slot) const noexcept;
   /// The same, for a reason. The first one stands.
-  void sentence(Slot& slot, const Exit& exit) noexcept;
+  void sentence(Slot& slot, const Exit& exit, Sentenced by) noexcept;
   /// That it will end for, and that it is to end. The first one stands. Throws std::bad_alloc.
-  void set_reason(Slot& slot, const Exit& exit);
+  void set_reason(Slot& slot, const Exit& exit, Sentenced by);
   /// An actor that is at home here, with all that has come for it taken in; else null.
   [[nodiscard]] Slot* find_own(Pid actor) noexcept;
   /// For a signal that does not wait for its turn, and is for an actor of this core.
@@ -324,12 +328,16 @@ class alignas(64) Core {
   void discard(Signal* signal, Pid receiver, DropCause cause) noexcept;
   void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
   static std::uint32_t discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
-  /// Messages that are yet to be counted.
+  /// Messages that are yet to be counted; and what was in hand, for who tells of it.
   struct Settled {
     std::uint32_t handled = 0;
     std::uint32_t dropped = 0;
+    std::string_view in_hand = {};
   };
   static void finish(Slot& slot, Exit exit, Settled settled);
+  /// For the log; null when it is not to be told (reporter.hpp).
+  [[nodiscard]] static std::unique_ptr<Told> describe(const Slot& slot, const Exit& exit,
+                                                      const Settled& settled) noexcept;
   [[nodiscard]] static Exit read_out(std::exception_ptr failure) noexcept;
   static Core* back_inside(machine::Stack* me) noexcept;
   static Core* park_traced(std::uint64_t epoch, machine::Nanoseconds timeout, WaitsFor what);

@@ -210,14 +210,13 @@ void Domain::start(const std::optional<TraceSettings>& trace_by_default) {
   if (!told) throw std::bad_alloc();
   one_more_runs();
   if (config_.report_faults) report_faults();
-  failures_quiet_until_.store(0);
-  failures_untold_.store(0);
   process_ = machine::process_id();
   forks_ = forks.load(std::memory_order_relaxed);
   trace.begin_with(config_.trace ? config_.trace : trace_by_default);
   phase_.store(Phase::kRunning, std::memory_order_release);
   if (commons_ != nullptr) commons_->restart(machine::now());
   try {
+    reporter.start(config_.log);
     for (std::size_t i = 0; i < all_cores(); ++i) {
       cores_[i]->poller.open();
       start_thread(*cores_[i]);
@@ -273,6 +272,7 @@ void Domain::stop(Left left) {
   }
   crew_.end();
   trace.close();
+  reporter.stop();
   gate.close();  // who still visits, for the last wake-up of an actor that has ended by it, leaves
   sweep();
   phase_.store(Phase::kStopped, std::memory_order_release);

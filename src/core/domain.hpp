@@ -36,6 +36,7 @@
 #include "core/commons.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
+#include "core/reporter.hpp"
 #include "core/trace.hpp"
 #include "sync/gate.hpp"
 #include "sync/mutex.hpp"
@@ -108,10 +109,10 @@ class Domain {
   sync::Gate<RealSync> gate;
   OutsideCounts outside;
   Trace trace{*this};
+  Reporter reporter{*this};
   std::uint8_t stack_class = 0;
 
-  /// Tells the hook; without one, the user: unless he is told otherwise, as by a join.
-  void announce_death(const Death& death, bool told) noexcept;
+  void announce_death(const Death& death) noexcept;
   void dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept;
   /// Counts and tells a message that a thread outside could not send.
   void refused_outside(Pid receiver, std::string_view message, DropCause cause) noexcept;
@@ -189,7 +190,6 @@ class Domain {
   Domain() = default;
 
   void report_stopped_send(std::string_view message) noexcept;
-  void report_failure(const Death& death) noexcept;
   template <class Seen>
   [[nodiscard]] bool watch(machine::Nanoseconds timeout, Seen seen);
   void tell_watchers() noexcept;
@@ -226,8 +226,6 @@ class Domain {
   RealSync::atomic<std::uint32_t> watchers_{0};
   RealSync::atomic<std::size_t> granted_{0};
   RealSync::atomic<bool> reported_{false};
-  RealSync::atomic<machine::Nanoseconds> failures_quiet_until_{0};
-  RealSync::atomic<std::uint64_t> failures_untold_{0};
   RealSync::atomic<std::uint32_t> reclaim_{0};
   RealSync::atomic<std::uint32_t> bell_{0};
   sync::Mutex slots_lock_;

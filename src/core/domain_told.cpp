@@ -13,8 +13,6 @@ namespace bulkhead::core {
 
 namespace {
 
-constexpr machine::Nanoseconds kFailuresToldEvery = 1'000'000'000;
-
 // Is the calling thread in one of the hooks? It does not switch stacks there.
 constinit thread_local bool in_hook = false;
 
@@ -37,42 +35,14 @@ void call_hook(const char* name, const Hook& hook, const Told& told) noexcept {
 
 }  // namespace
 
-void Domain::announce_death(const Death& death, bool told) noexcept {
-  if (config_.on_death) {
-    call_hook("Config::on_death", config_.on_death, death);
-  } else if (death.exit.kind() == Exit::Kind::kPanic && !told) {
-    report_failure(death);
-  }
+void Domain::announce_death(const Death& death) noexcept {
+  if (config_.on_death) call_hook("Config::on_death", config_.on_death, death);
 }
 
 // What is dropped by a hook is not told to it: its own messages could drop others for ever.
 void Domain::dead_letter(Pid receiver, std::string_view message, DropCause cause) noexcept {
   if (!config_.on_dead_letter || in_hook) return;
   call_hook("Config::on_dead_letter", config_.on_dead_letter, DeadLetter{receiver, message, cause});
-}
-
-// At most one line a second.
-void Domain::report_failure(const Death& death) noexcept {
-  const machine::Nanoseconds time = machine::now();
-  machine::Nanoseconds quiet_until = failures_quiet_until_.load(std::memory_order_relaxed);
-  if (time < quiet_until ||
-      !failures_quiet_until_.compare_exchange_strong(quiet_until, time + kFailuresToldEvery,
-                                                     std::memory_order_relaxed)) {
-    failures_untold_.fetch_add(1, std::memory_order_relaxed);
-    return;
-  }
-  const std::uint64_t untold = failures_untold_.exchange(0, std::memory_order_relaxed);
-  try {
-    const std::string others =
-        untold == 0 ? "" : " (and " + std::to_string(untold) + " others before)";
-    std::fprintf(stderr,
-                 "bulkhead: actor %s (%.*s)%s failed: %s. Set Config::on_death to be told of each "
-                 "failure, and to silence this.\n",
-                 to_string(death.actor).c_str(), static_cast<int>(death.actor_type.size()),
-                 death.actor_type.data(), others.c_str(), to_string(death.exit).c_str());
-  } catch (const std::bad_alloc&) {
-    std::fputs("bulkhead: an actor failed, and there is no memory to say how\n", stderr);
-  }
 }
 
 void Domain::report_stopped_send(std::string_view message) noexcept {

@@ -28,24 +28,24 @@ Signal* hear_exit(Slot& slot, Signal* signal) noexcept {
   if (slot.extras != nullptr && slot.extras->traps)
     return queue_heard(slot, signal, slot.kind->exited);
   const Exit& exit = payload<Exited>(signal)->exit;
-  if (!exit.is_normal()) Core::current()->sentence(slot, exit);
+  if (!exit.is_normal()) Core::current()->sentence(slot, exit, Sentenced::kBySignal);
   signal->ops = &kSpentExit;
   return signal;
 }
 
-void Core::sentence(Slot& slot, const Exit& exit) noexcept {
+void Core::sentence(Slot& slot, const Exit& exit, Sentenced by) noexcept {
   try {
-    set_reason(slot, exit);
+    set_reason(slot, exit, by);
   } catch (const std::bad_alloc&) {  // it ends, but does not say why
   }
   unwind(slot);
 }
 
-void Core::set_reason(Slot& slot, const Exit& exit) {
+void Core::set_reason(Slot& slot, const Exit& exit, Sentenced by) {
   Extras& extras = extras_of(slot, *this);
-  if (extras.sentenced) return;
+  if (extras.sentenced != Sentenced::kNot) return;
   extras.sentence = exit;
-  extras.sentenced = true;
+  extras.sentenced = by;
   counts.sent.raise();  // handled when it has ended: till then nothing is idle
 }
 
@@ -55,7 +55,7 @@ Exit Core::why_unwound(const Slot& slot) const noexcept {
 }
 
 bool is_sentenced(const Slot& slot) noexcept {
-  return slot.extras != nullptr && slot.extras->sentenced;
+  return slot.extras != nullptr && slot.extras->sentenced != Sentenced::kNot;
 }
 
 namespace {
@@ -65,7 +65,8 @@ Signal* hear_exit_signal(void* slot, Signal* signal) {
 }
 
 Signal* hear_kill(void* slot, Signal* signal) {
-  Core::current()->sentence(*static_cast<Slot*>(slot), payload<Exited>(signal)->exit);
+  Core::current()->sentence(*static_cast<Slot*>(slot), payload<Exited>(signal)->exit,
+                            Sentenced::kBySignal);
   signal->ops = &kSpentExit;
   return signal;
 }
@@ -80,7 +81,7 @@ Delivery send(Pid to, Exit reason, const SignalOps* ops) {
   const Pid from = in_actor ? pid_of(*core->running) : Pid();
   if (in_actor && to == from &&
       (ops == &kKill || !core->running->extras || !core->running->extras->traps)) {
-    core->sentence(*core->running, reason);  // also a normal one
+    core->sentence(*core->running, reason, Sentenced::kByItself);  // also a normal one
     Core::check_unwind();
     return Delivery::kQueued;
   }

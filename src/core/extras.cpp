@@ -88,20 +88,33 @@ void retire_send_timer(SendTimer& timer) noexcept {
   static_cast<void>(next_generation(timer));
 }
 
+Extras* make_extras(Core& core) {
+  auto* extras = new (core.pool.take(0)) Extras;
+  extras->pool = core.index;
+  return extras;
+}
+
+Rare* make_rare(Core& core) {
+  auto* rare = new (core.pool.take(0)) Rare;
+  rare->pool = core.index;
+  return rare;
+}
+
+void free_rare(Rare* rare, Core& core) noexcept {
+  if (rare == nullptr) return;
+  delete rare->stop;
+  delete rare->label;
+  core.release_block(rare, rare->pool, 0);
+}
+
 Extras& extras_of(Slot& slot, Core& core) {
-  if (slot.extras == nullptr) {
-    slot.extras = new (core.pool.take(0)) Extras;
-    slot.extras->pool = core.index;
-  }
+  if (slot.extras == nullptr) slot.extras = make_extras(core);
   return *slot.extras;
 }
 
 Rare& rare_of(Slot& slot, Core& core) {
   Extras& extras = extras_of(slot, core);
-  if (extras.rare == nullptr) {
-    extras.rare = new (core.pool.take(0)) Rare;
-    extras.rare->pool = core.index;
-  }
+  if (extras.rare == nullptr) extras.rare = make_rare(core);
   return *extras.rare;
 }
 
@@ -115,10 +128,7 @@ void tell_stop(Slot& slot) noexcept {
 
 void discard_extras(Slot& slot, Core& core) noexcept {
   if (slot.has(Slot::kUnwind)) tell_stop(slot);
-  if (Rare* rare = slot.extras->rare; rare != nullptr) {
-    delete rare->stop;
-    core.release_block(rare, rare->pool, 0);
-  }
+  free_rare(slot.extras->rare, core);
   for (;;) {
     SendTimer* timer = nullptr;
     {

@@ -1,6 +1,8 @@
 // What few actors have: made when first needed, from the core's pool. Owner only.
 #pragma once
 
+#include <string>
+
 #include "core/bond.hpp"
 #include "core/core.hpp"
 #include "sync/stop_source.hpp"
@@ -31,20 +33,30 @@ struct Rare {
   Signal* last[3] = {};
   std::uint32_t filed = 0;  // signals, as it wraps around
   std::uint16_t pool = 0;   // whose memory it is
+  // For crash reports.
+  std::string* label = nullptr;
+  std::uint32_t restarts = 0;        // of it
+  std::uint32_t child_restarts = 0;  // of whom it spawns linked to it
 };
 
 struct Extras {
   SendTimer* timers = nullptr;
   std::uint32_t timer_count = 0;
-  std::uint16_t pool = 0;  // whose memory it is: the actor may have moved since
-  bool traps = false;      // exits become messages
-  bool sentenced = false;  // it is to end for the reason below
+  std::uint16_t pool = 0;                 // whose memory it is: the actor may have moved since
+  bool traps = false;                     // exits become messages
+  Sentenced sentenced = Sentenced::kNot;  // it is to end for the reason below
   Rare* rare = nullptr;
   Bonds bonds;
   Exit sentence;
 };
 
 static_assert(sizeof(Extras) <= kSmallestBlock && sizeof(Rare) <= kSmallestBlock);  // class 0
+
+/// Throws std::bad_alloc.
+[[nodiscard]] Extras* make_extras(Core& core);
+[[nodiscard]] Rare* make_rare(Core& core);
+/// Gives their memory back.
+void free_rare(Rare* rare, Core& core) noexcept;
 
 /// Makes them if need be. Throws std::bad_alloc.
 [[nodiscard]] Extras& extras_of(Slot& slot, Core& core);

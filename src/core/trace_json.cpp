@@ -76,23 +76,6 @@ TraceJson::TraceJson(machine::Nanoseconds began)
 
 // --- pieces of text ------------------------------------------------------------------------------
 
-void TraceJson::quoted(std::string_view text) {
-  text_.push_back('"');
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      text_.push_back('\\');
-      text_.push_back(c);
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      char code[8];
-      std::snprintf(code, sizeof code, "\\u%04x", static_cast<unsigned>(c));
-      raw(code);
-    } else {
-      text_.push_back(c);
-    }
-  }
-  text_.push_back('"');
-}
-
 void TraceJson::number(std::uint64_t value) {
   char digits[20];
   const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;

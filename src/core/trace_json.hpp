@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "base/json_text.hpp"
 #include "core/trace.hpp"
 
 namespace bulkhead::core {
@@ -53,7 +54,7 @@ class TraceJson {
   void name(std::string_view text);
   void close();
   void raw(std::string_view text) { text_.append(text); }
-  void quoted(std::string_view text);
+  void quoted(std::string_view text) { base::append_quoted(text_, text); }
   void number(std::uint64_t value);
   void time(machine::Nanoseconds time);
   void pid(Pid pid);

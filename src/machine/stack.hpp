@@ -30,6 +30,7 @@ struct ThreadSeat;
 }  // namespace bulkhead::core
 namespace bulkhead {
 class Exit;
+struct CrashReport;
 struct Signal;
 struct SignalOps;
 }  // namespace bulkhead
@@ -55,6 +56,7 @@ struct alignas(64) Stack {
   const SignalOps* in_hand_ops = nullptr;  // of the signal whose handler runs here; null when none
   Signal* in_hand = nullptr;     // that signal, null once released; only while there is one
   const Exit* exit = nullptr;    // of the actor that is being ended here
+  CrashReport* crash = nullptr;  // and what is to be told of it
   StackPointer saved = nullptr;  // where to go on, while the stack is left
   Stack* next = nullptr;         // in a free list
   ExceptionState exceptions;     // while the stack is left

@@ -18,6 +18,7 @@ struct Child {
   Pid pid = {};
   Delay delay = {};
   std::uint64_t retry = 0;  // while it is restarting: the number of what starts it again
+  std::uint32_t runs = 0;   // it has been started so often
 };
 
 class InOrder final : public Children {
@@ -96,7 +97,8 @@ class InOrder final : public Children {
     std::vector<ChildInfo> infos;
     infos.reserve(all_.size());
     for (const Child& child : all_) {
-      infos.push_back({child.spec.id, child.pid, child.state, child.spec.type, child.spec.restart});
+      infos.push_back({child.spec.id, child.pid, child.state, child.spec.type, child.spec.restart,
+                       child.runs != 0 ? child.runs - 1 : 0});
     }
     return infos;
   }
@@ -195,9 +197,10 @@ class InOrder final : public Children {
 
   // Starts one that does not run.
   ChildStart launch(At child) {
-    ChildStart started = supervisor_.run(child->spec);
+    ChildStart started = supervisor_.run(child->spec, child->runs);
     child->state = State::kStopped;
     if (!started || !*started) return started;
+    ++child->runs;
     child->state = State::kRunning;
     child->pid = *started;
     child->delay.begin(Clock::now());
@@ -269,6 +272,7 @@ class InOrder final : public Children {
       const At next = std::next(each);
       const auto started = launch(each);
       if (!started) {
+        supervisor_.tell_not_started(each->spec.id, started.error());
         const auto delay = supervisor_.plan_restart(each->delay);
         if (delay) put_off(each, *delay);
         return;

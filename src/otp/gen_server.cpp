@@ -1,6 +1,5 @@
 #include "bulkhead/otp/gen_server.hpp"
 
-#include <cstdio>
 #include <stdexcept>
 
 #include "bulkhead/otp/event_manager.hpp"
@@ -51,10 +50,7 @@ std::string to_string(const HandlerError& error) {
 
 namespace otp {
 
-// One line is written at once, so that those of several servers do not mix.
-void print_report(std::string_view text) {
-  std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
-}
+void print_report(std::string_view text) { log_line(std::string(text)); }
 
 void refuse_in_enter(const char* function) {
   throw std::logic_error(std::string("bulkhead: ") + function +
@@ -134,18 +130,12 @@ void refuse_to_be_idle(std::string_view server) {
 namespace {
 
 std::string who(std::string_view server) {
-  return "bulkhead: server " + std::string(server) + " " + to_string(this_actor::pid());
+  return "server " + std::string(server) + " " + to_string(this_actor::pid());
 }
 
 std::string text(std::exception_ptr failure) { return to_string(Exit::panic(std::move(failure))); }
 
 }  // namespace
-
-std::string crash_report(std::string_view server, const Exit& exit, const ServerEvent& last,
-                         const std::string& status) {
-  return who(server) + " ends: " + to_string(exit) + "; last it handled: " + to_string(last) +
-         "; its state: " + status;
-}
 
 std::string unknown_report(std::string_view server, const Down& down) {
   return who(server) + " has no handle_info(Down), and was told: " + to_string(down.actor) +
@@ -163,7 +153,7 @@ std::string failure_report(std::string_view server, std::string_view function,
 }
 
 std::string handler_report(const std::string& id, std::exception_ptr failure) {
-  return "bulkhead: event manager " + to_string(this_actor::pid()) + ": handler " + id +
+  return "event manager " + to_string(this_actor::pid()) + ": handler " + id +
          " failed, and is removed: " + text(std::move(failure));
 }
 
@@ -174,10 +164,6 @@ HandlerError handler_failed(std::exception_ptr failure) {
 
 std::string failed_status(std::exception_ptr failure) {
   return "(format_status failed: " + text(std::move(failure)) + ")";
-}
-
-bool in_order(const Exit& exit) noexcept {
-  return exit.kind() == Exit::Kind::kNormal || exit.kind() == Exit::Kind::kShutdown;
 }
 
 }  // namespace otp

@@ -11,6 +11,7 @@ struct Another {
   std::function<ChildStart()> start;  // none for temporary ones
   Delay delay = {};
   std::uint64_t retry = 0;  // not zero: it does not run, and this starts it again
+  std::uint32_t restarts = 0;
 };
 
 class Simple final : public Children {
@@ -24,7 +25,7 @@ class Simple final : public Children {
   }
 
   std::expected<Pid, ChildError> start_another(std::function<ChildStart()> start) override {
-    const ChildStart started = supervisor_.run(start);
+    const ChildStart started = supervisor_.run(start, 0);
     if (!started) return std::unexpected(start_failed({}, started.error()));
     if (!*started) return *started;
     Another child;
@@ -71,7 +72,8 @@ class Simple final : public Children {
                        runs ? pid : Pid(),
                        runs ? ChildInfo::State::kRunning : ChildInfo::State::kRestarting,
                        like().type,
-                       like().restart});
+                       like().restart,
+                       child.restarts});
     }
     return infos;
   }
@@ -132,14 +134,16 @@ class Simple final : public Children {
   [[nodiscard]] const ChildSpec& like() const { return supervisor_.spec().like; }
 
   void start_again(All::node_type child) {
-    const ChildStart started = supervisor_.run(child.mapped().start);
+    const ChildStart started = supervisor_.run(child.mapped().start, child.mapped().restarts + 1);
     if (!started) {
+      supervisor_.tell_not_started({}, started.error());
       const auto delay = supervisor_.plan_restart(child.mapped().delay);
       if (delay) put_off(std::move(child), *delay);
       return;
     }
     if (!*started) return;  // it wants to be left out
     child.key() = *started;
+    ++child.mapped().restarts;
     child.mapped().retry = 0;
     child.mapped().delay.begin(Clock::now());
     all_.insert(std::move(child));

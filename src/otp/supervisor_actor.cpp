@@ -4,6 +4,7 @@
 #include <exception>
 #include <unordered_set>
 
+#include "bulkhead/log.hpp"
 #include "bulkhead/registry.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/take.hpp"
@@ -103,19 +104,20 @@ Exit name_taken(const std::string& name, Pid holder) {
 
 // --- for its Children ----------------------------------------------------------------------------
 
-ChildStart Supervisor::run(const std::function<ChildStart()>& start) {
+ChildStart Supervisor::run(const std::function<ChildStart()>& start, std::uint32_t runs) {
   try {
+    const this_actor::RestartScope scope(runs);
     return start();
   } catch (...) {  // also what unwinds it: its next wait throws that again
     return std::unexpected(Exit::panic(std::current_exception()));
   }
 }
 
-ChildStart Supervisor::run(const ChildSpec& spec) {
-  if (!spec.name) return run(spec.start);
+ChildStart Supervisor::run(const ChildSpec& spec, std::uint32_t runs) {
+  if (!spec.name) return run(spec.start, runs);
   if (const Pid holder = whereis(*spec.name))
     return std::unexpected(name_taken(*spec.name, holder));
-  const ChildStart started = run(spec.start);
+  const ChildStart started = run(spec.start, runs);
   if (!started || !*started) return started;
   const auto given = register_name(*spec.name, *started);
   // One that has ended is heard of as others are; and it may have named itself.
@@ -127,6 +129,21 @@ ChildStart Supervisor::run(const ChildSpec& spec) {
   }
   return std::unexpected(
       Exit::custom("it cannot be called \"" + *spec.name + "\": " + to_string(given.error())));
+}
+
+namespace {
+
+std::string who() {
+  const Pid self = this_actor::pid();
+  const std::string name = name_of(self);
+  return "supervisor " + to_string(self) + (name.empty() ? "" : " named \"" + name + "\"");
+}
+
+}  // namespace
+
+void Supervisor::tell_not_started(const std::string& id, const Exit& why) const {
+  log_line(who() + " could not start " + (id.empty() ? "a child" : "child \"" + id + "\"") +
+           " again: " + to_string(why));
 }
 
 MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
@@ -171,6 +188,9 @@ void Supervisor::end_all(const std::vector<Pid>& children, Shutdown how) {
 std::optional<std::chrono::nanoseconds> Supervisor::plan_restart(Delay& delay) {
   const auto now = Clock::now();
   if (!intensity_.allows(now)) {
+    log_line(who() + " gives up: more than " + std::to_string(spec_.intensity) + " restarts in " +
+             std::to_string(spec_.period / std::chrono::milliseconds(1)) +
+             " ms; it ends its children, and itself");
     give_up(Exit::shutdown("too many restarts"));
     return std::nullopt;
   }

@@ -99,10 +99,13 @@ class Supervisor : public System<Supervisor> {
   // --- for its Children --------------------------------------------------------------------------
 
   [[nodiscard]] const SupervisorSpec& spec() const noexcept { return spec_; }
-  /// Runs a start function; exceptions, and a link to one that has gone, are failures like others.
-  [[nodiscard]] ChildStart run(const std::function<ChildStart()>& start);
+  /// Runs a start function, of a child that has run so often before; exceptions, and a link to one
+  /// that has gone, are failures like others.
+  [[nodiscard]] ChildStart run(const std::function<ChildStart()>& start, std::uint32_t runs);
   /// The same for a child that may have a name, which it is given.
-  [[nodiscard]] ChildStart run(const ChildSpec& spec);
+  [[nodiscard]] ChildStart run(const ChildSpec& spec, std::uint32_t runs);
+  /// Tells the log of one that could not be started again, which nobody else hears of.
+  void tell_not_started(const std::string& id, const Exit& why) const;
   /// Ends one, which is no child any more afterwards, and says how it has ended.
   Exit end(Pid child, Shutdown how);
   /// The same for many at once.

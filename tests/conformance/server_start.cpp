@@ -135,6 +135,9 @@ TEST_P(ServerStart, start) {
   // Nothing but the inits has happened: no terminate, no Down, no Exited.
   EXPECT_EQ(notes.diary.count("init"), 16u);
   EXPECT_EQ(notes.diary.line().find_first_not_of("init "), std::string::npos);
+  EXPECT_TRUE(crashes->wait_for(8));  // of those that threw, and of those that stopped
+  runtime.shutdown();
+  EXPECT_EQ(crashes->size(), 8u);
 }
 
 TEST_P(ServerStart, start_ok) {
@@ -201,14 +204,17 @@ TEST_P(ServerStart, idle_time_without_a_handler) {
   const auto server = serve<Careless>({}, &notes);
   server.cast(support::Add{});
   EXPECT_EQ(end_of(server.pid()).kind(), Exit::Kind::kPanic);
-  EXPECT_NE(notes.reports.line().find("has no public handle_timeout()"), std::string::npos);
+  ASSERT_TRUE(crashes->wait_for(1));
+  EXPECT_NE(crashes->reports()[0].reason.find("has no public handle_timeout()"), std::string::npos);
 }
 
 TEST_P(ServerStart, continue_without_a_handler) {
   const auto server = serve<Careless>({}, &notes);
   server.cast(Note{""});
   EXPECT_EQ(end_of(server.pid()).kind(), Exit::Kind::kPanic);
-  EXPECT_NE(notes.reports.line().find("has no public handle_continue()"), std::string::npos);
+  ASSERT_TRUE(crashes->wait_for(1));
+  EXPECT_NE(crashes->reports()[0].reason.find("has no public handle_continue()"),
+            std::string::npos);
 }
 
 // A supervisor's child: its init is waited for, and one that wants to be left out is.

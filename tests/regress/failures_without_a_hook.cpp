@@ -18,7 +18,8 @@ struct Careless {
 };
 
 template <class Use>
-std::string said_by(const bulkhead::Config& config, Use use) {
+std::string said_by(bulkhead::Config config, Use use) {
+  config.log.format = bulkhead::LogFormat::kText;
   return support::stderr_of([&] {
     bulkhead::Runtime runtime(config);
     runtime.start();
@@ -34,24 +35,21 @@ ON_ONE_AND_SEVERAL_CORES(FailuresWithoutAHook);
 
 TEST_P(FailuresWithoutAHook, are_told) {
   const std::string said = said_by(config(), fail_one);
-  for (const char* const word : {"bulkhead: actor <", "Careless", "failed: panic: no work today",
-                                 "std::runtime_error", "Config::on_death"}) {
+  for (const char* const word :
+       {"bulkhead", "actor <", "Careless", "crashed: panic: no work today", "std::runtime_error"}) {
     EXPECT_NE(said.find(word), std::string::npos) << "no \"" << word << "\" in: " << said;
   }
 }
 
-TEST_P(FailuresWithoutAHook, are_told_once_when_there_are_many) {
+TEST_P(FailuresWithoutAHook, are_counted_when_there_are_many) {
   const std::string said = said_by(config(), [](bulkhead::Runtime& runtime) {
     for (int i = 0; i < 200; ++i) fail_one(runtime);
   });
-  EXPECT_GE(std::ranges::count(said, '\n'), 1);
-  EXPECT_LE(std::ranges::count(said, '\n'), 20) << said;  // of a slow machine
+  EXPECT_NE(said.find(" more crashes and 0 more lines are not told"), std::string::npos) << said;
+  EXPECT_LT(std::ranges::count(said, '\n'), 2000) << said;
 }
 
-TEST_P(FailuresWithoutAHook, are_silent_with_one_and_when_they_are_joined) {
-  bulkhead::Config with_hook = config();
-  with_hook.on_death = [](const bulkhead::Death& /*death*/) {};
-  EXPECT_EQ(said_by(with_hook, fail_one), "");
+TEST_P(FailuresWithoutAHook, are_silent_when_they_are_joined) {
   EXPECT_EQ(said_by(config(),
                     [](bulkhead::Runtime& runtime) {
                       auto joined = runtime.spawn_joinable([] { throw 1; });
@@ -66,7 +64,7 @@ TEST_P(FailuresWithoutAHook, are_told_when_nobody_joins_any_more) {
       static_cast<void>(bulkhead::spawn_joinable([] { throw 1; }));  // starts when this has ended
     });
   });
-  EXPECT_NE(said.find("failed: panic"), std::string::npos) << said;
+  EXPECT_NE(said.find("crashed: panic"), std::string::npos) << said;
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/crashes.hpp"
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
 
@@ -154,6 +155,7 @@ class Supervised : public OnCores {
 
   Diary diary;
   Log<std::pair<bulkhead::Pid, bulkhead::Exit>> ends;
+  std::shared_ptr<Crashes> crashes = std::make_shared<Crashes>();
   bulkhead::Runtime runtime;
 
  private:
@@ -162,6 +164,7 @@ class Supervised : public OnCores {
     config.on_death = [self](const bulkhead::Death& death) {
       self->ends.add({death.actor, death.exit});
     };
+    config.log = told_to(self->crashes);
     return config;
   }
 };

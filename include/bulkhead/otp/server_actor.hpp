@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bulkhead/links.hpp"
+#include "bulkhead/log.hpp"
 #include "bulkhead/otp/server_ref.hpp"
 #include "bulkhead/otp/system.hpp"
 #include "bulkhead/this_actor.hpp"
@@ -128,17 +129,13 @@ concept HasStatus = requires(const S& server) {
 
 [[noreturn]] void refuse_to_continue(std::string_view server);
 [[noreturn]] void refuse_to_be_idle(std::string_view server);
-/// The text of a report on a server that ends, or that got something it does not know.
-[[nodiscard]] std::string crash_report(std::string_view server, const Exit& exit,
-                                       const ServerEvent& last, const std::string& status);
+/// The text of a report on a server that got something it does not know.
 [[nodiscard]] std::string unknown_report(std::string_view server, const Down& down);
 [[nodiscard]] std::string unknown_report(std::string_view server, const Exited& exited);
 [[nodiscard]] std::string failure_report(std::string_view server, std::string_view function,
                                          std::exception_ptr failure);
 /// What came of a function that failed.
 [[nodiscard]] std::string failed_status(std::exception_ptr failure);
-/// An end that nobody needs to hear of.
-[[nodiscard]] bool in_order(const Exit& exit) noexcept;
 
 /// Of servers that have an idle time.
 template <class Actor>
@@ -184,8 +181,6 @@ class Server final : public System<Server<S>>,
       : kIsSystem<M>                                       ? Priority::kSystem
       : kIsInfo<S, M>                                      ? Priority::kInfo
                                                            : Priority::kOrdinary;
-
-  static constexpr bool kTellsFailures = true;
 
   template <class... Args>
     requires std::is_constructible_v<S, Args...>
@@ -377,10 +372,10 @@ class Server final : public System<Server<S>>,
     } catch (...) {
       report_failure("terminate", std::current_exception());
     }
-    if (in_order(exit)) return;
+    if (!crash_is_reported()) return;
     try {
-      server_.report(crash_report(type_name<S>(), exit, this->last(), system_status()));
-    } catch (...) {  // nowhere to say it
+      describe_crash(system_status(), to_string(this->last()));
+    } catch (...) {  // the report goes without
     }
   }
   void report_failure(std::string_view function, std::exception_ptr failure) noexcept try {

@@ -104,6 +104,7 @@ struct ChildInfo {
   State state;
   ChildType type;
   Restart restart;
+  std::uint32_t restarts = 0;  ///< how often it has been started again
 };
 
 struct ChildCount {

@@ -1,0 +1,106 @@
+/// Log: where the runtime tells of actors that have crashed, and servers of what they cannot
+/// handle. See docs/guide/crash-reports.md.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/exit.hpp"
+#include "bulkhead/pid.hpp"
+
+namespace bulkhead {
+
+/// What is known of an actor that has crashed: ended in another way than normally, by a shutdown or
+/// by request_stop. There is one for each, but for functions that somebody joins, who learns it.
+struct CrashReport {
+  struct Ancestor {
+    Pid pid;
+    std::string name = {};       ///< in the registry; empty: none
+    std::string_view type = {};  ///< of the actor's class
+  };
+  static constexpr std::size_t kMostListed = 16;  ///< of each list
+
+  std::chrono::system_clock::time_point time;
+  Pid actor;
+  std::string_view type;            ///< of the actor's class
+  std::string name;                 ///< in the registry; empty: none
+  std::string label;                ///< this_actor::set_label
+  std::vector<Ancestor> ancestors;  ///< who spawned it, who spawned that one, ..., while they live
+
+  Exit::Kind kind = Exit::Kind::kPanic;
+  std::string reason;              ///< what the exception said, or the reason of the program's own
+  std::string reason_type;         ///< of the exception
+  bool by_signal = false;          ///< another's doing: exit, kill, or the end of one linked to it
+  std::vector<std::string> stack;  ///< where the exception was thrown, as stack_trace(exit)
+
+  std::string message;         ///< the type of what it was handling; empty: nothing
+  std::size_t mailbox = 0;     ///< messages that its core had taken in for it, and that waited
+  std::uint64_t handled = 0;   ///< messages
+  std::vector<Pid> links;      ///< some of the actors that it was linked to
+  std::size_t link_count = 0;  ///< all of them
+  std::size_t monitoring = 0;  ///< monitors that it had of others
+  std::size_t monitored = 0;   ///< and others of it
+  std::uint64_t restarts = 0;  ///< how often its supervisor had started it again
+  std::string state;           ///< what it says of its state itself: describe_crash
+  std::vector<std::string> last_events;  ///< that it took part in, of a flight recorder or trace
+};
+
+/// Several lines, the first one "actor <...> (CLASS) crashed: ...". What could upset a terminal is
+/// escaped, and of very long texts only the beginning is there. Throws std::bad_alloc.
+[[nodiscard]] std::string to_string(const CrashReport& report);
+/// All of it as one line of JSON (UTF-8), without the end of the line. Throws std::bad_alloc.
+[[nodiscard]] std::string to_json(const CrashReport& report);
+
+/// Is told, on a thread of the runtime's own, of one after the other. It may take its time: nobody
+/// waits for it but the runtime's shutdown. What it throws is told on stderr. It must not start or
+/// shut down a runtime.
+class Log {
+ public:
+  Log() = default;
+  Log(const Log&) = delete;
+  Log& operator=(const Log&) = delete;
+  virtual ~Log() = default;
+
+  virtual void crash(const CrashReport& report) = 0;
+  /// What else there is to tell: a line of text, or more, without the last one's end.
+  virtual void line(std::string_view text) = 0;
+};
+
+/// How the log on stderr looks.
+enum class LogFormat : std::uint8_t {
+  kText,  ///< for people; by way of spdlog's logger "bulkhead" where the library is built with it
+  kJson,  ///< a line of JSON for each: to_json, or {"event":"line","time":...,"text":...}
+  kOff,   ///< nothing
+};
+
+struct LogSettings {
+  /// The program's own log. Default: stderr.
+  std::shared_ptr<Log> log = {};
+  /// Of stderr. Default: as the environment's BULKHEAD_LOG says, text, json or off; else text.
+  std::optional<LogFormat> format = {};
+  /// How many crashes are told in a second, 1 to 1,000,000; and as many lines. Of those that come
+  /// faster the number is told.
+  std::size_t per_second = 10;
+  /// Changes each report before it is told, to take out what nobody may read. Runs where the log
+  /// does. If it throws, the report goes without reason, stack, state and label.
+  std::function<void(CrashReport&)> redact = {};
+};
+
+/// Tells the log of the caller's runtime; outside of actors and hooks, stderr. Does not wait.
+void log_line(std::string text) noexcept;
+
+/// In the destructor of an actor that has crashed, for its report: what it says of its state, and,
+/// if not empty, what it was handling, if anything, in better words than the name of a type.
+/// Elsewhere, and when there is no report, without effect.
+void describe_crash(std::string state, std::string message = {}) noexcept;
+/// Will describe_crash have an effect? For who would have to make up the text first.
+[[nodiscard]] bool crash_is_reported() noexcept;
+
+}  // namespace bulkhead

@@ -1,0 +1,197 @@
+// Crash reports as text.
+#include "bulkhead/log.hpp"
+
+#include <cstdio>
+#include <utility>
+
+#include "base/json_text.hpp"
+#include "base/utc.hpp"
+
+namespace bulkhead {
+
+namespace {
+
+constexpr std::size_t kLongest = 4096;  // of the texts for people
+
+// Control characters are escaped, and lines after the first are indented.
+void append_readable(std::string& to, std::string_view text, std::string_view indent) {
+  const std::size_t whole = text.size();
+  for (const char c : text.substr(0, kLongest)) {
+    const auto code = static_cast<unsigned char>(c);
+    if (c == '\n') {
+      to += '\n';
+      to += indent;
+    } else if ((code < 0x20 && c != '\t') || code == 0x7f) {
+      char escaped[8];
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", unsigned{code});
+      to += escaped;
+    } else {
+      to += c;
+    }
+  }
+  if (whole > kLongest) to += "... (" + std::to_string(whole) + " bytes)";
+}
+
+// A report for people, field by field.
+class Text {
+ public:
+  explicit Text(const CrashReport& report) : report_(report) {}
+
+  std::string make() && {
+    add_headline();
+    add_ancestors();
+    if (!report_.message.empty()) field("handling", report_.message);
+    field("mailbox", std::to_string(report_.mailbox) + " waiting, " +
+                         std::to_string(report_.handled) + " handled");
+    add_links();
+    if (report_.restarts != 0) field("restarts", std::to_string(report_.restarts));
+    if (!report_.state.empty()) field("state", report_.state);
+    list("stack", report_.stack);
+    list("events", report_.last_events);
+    return std::move(text_);
+  }
+
+ private:
+  static constexpr std::string_view kIndent = "             ";
+
+  void add_headline() {
+    text_ = "actor " + to_string(report_.actor) + " (" + std::string(report_.type) + ")";
+    if (!report_.name.empty()) quote(" named ", report_.name);
+    if (!report_.label.empty()) quote(", ", report_.label);
+    text_ += report_.by_signal ? " crashed by an exit signal: " : " crashed: ";
+    if (report_.kind != Exit::Kind::kCustom) {
+      text_ += to_string(report_.kind);
+      if (!report_.reason.empty()) text_ += ": ";
+    }
+    append_readable(text_, report_.reason, kIndent);
+    if (!report_.reason_type.empty()) text_ += " (" + report_.reason_type + ")";
+  }
+  void add_ancestors() {
+    if (report_.ancestors.empty()) return;
+    begin("spawned by");
+    bool first = true;
+    for (const CrashReport::Ancestor& each : report_.ancestors) {
+      if (!std::exchange(first, false)) text_ += ", by ";
+      text_ += to_string(each.pid) + " (" + std::string(each.type) + ")";
+      if (!each.name.empty()) quote(" named ", each.name);
+    }
+  }
+  void add_links() {
+    if (report_.link_count + report_.monitoring + report_.monitored == 0) return;
+    begin("links");
+    text_ += std::to_string(report_.link_count);
+    bool first = true;
+    for (const Pid pid : report_.links) {
+      text_ += std::exchange(first, false) ? ": " : " ";
+      text_ += to_string(pid);
+    }
+    if (report_.links.size() < report_.link_count) text_ += " ...";
+    text_ += "; monitors " + std::to_string(report_.monitoring) + ", monitored by " +
+             std::to_string(report_.monitored);
+  }
+  void quote(std::string_view before, std::string_view text) {
+    text_ += before;
+    text_ += '"';
+    append_readable(text_, text, kIndent);
+    text_ += '"';
+  }
+  void begin(std::string_view name) {
+    text_ += "\n  ";
+    text_ += name;
+    text_.append(kIndent.size() - 2 - name.size(), ' ');
+  }
+  void field(std::string_view name, std::string_view value) {
+    begin(name);
+    append_readable(text_, value, kIndent);
+  }
+  void list(std::string_view name, const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) field(&line == lines.data() ? name : "", line);
+  }
+
+  const CrashReport& report_;
+  std::string text_;
+};
+
+// And for programs.
+class Json {
+ public:
+  void text(std::string_view key, std::string_view value) {
+    begin(key);
+    base::append_quoted(json_, value);
+  }
+  void number(std::string_view key, std::uint64_t value) {
+    begin(key);
+    json_ += std::to_string(value);
+  }
+  void flag(std::string_view key, bool value) {
+    begin(key);
+    json_ += value ? "true" : "false";
+  }
+  template <class Each, class Add>
+  void list(std::string_view key, const std::vector<Each>& all, Add add) {
+    begin(key);
+    json_ += '[';
+    for (const Each& each : all) {
+      if (&each != all.data()) json_ += ',';
+      add(each);
+    }
+    json_ += ']';
+  }
+  void texts(std::string_view key, const std::vector<std::string>& all) {
+    list(key, all, [this](const std::string& each) { base::append_quoted(json_, each); });
+  }
+  void pid(Pid pid) { base::append_quoted(json_, to_string(pid)); }
+  void open() { json_ += '{'; }
+  void close() { json_ += '}'; }
+  std::string take() { return std::move(json_); }
+
+ private:
+  void begin(std::string_view key) {
+    if (json_.back() != '{') json_ += ',';
+    base::append_quoted(json_, key);
+    json_ += ':';
+  }
+
+  std::string json_;
+};
+
+}  // namespace
+
+std::string to_string(const CrashReport& report) { return Text(report).make(); }
+
+std::string to_json(const CrashReport& report) {
+  Json json;
+  json.open();
+  json.text("event", "crash");
+  json.text("time", base::utc(report.time));
+  json.text("actor", to_string(report.actor));
+  json.text("type", report.type);
+  json.text("name", report.name);
+  json.text("label", report.label);
+  json.list("ancestors", report.ancestors, [&](const CrashReport::Ancestor& each) {
+    json.open();
+    json.text("actor", to_string(each.pid));
+    json.text("type", each.type);
+    json.text("name", each.name);
+    json.close();
+  });
+  json.text("kind", to_string(report.kind));
+  json.text("reason", report.reason);
+  json.text("reason_type", report.reason_type);
+  json.flag("by_signal", report.by_signal);
+  json.texts("stack", report.stack);
+  json.text("message", report.message);
+  json.number("mailbox", report.mailbox);
+  json.number("handled", report.handled);
+  json.list("links", report.links, [&](Pid each) { json.pid(each); });
+  json.number("link_count", report.link_count);
+  json.number("monitoring", report.monitoring);
+  json.number("monitored", report.monitored);
+  json.number("restarts", report.restarts);
+  json.text("state", report.state);
+  json.texts("last_events", report.last_events);
+  json.close();
+  return json.take();
+}
+
+}  // namespace bulkhead

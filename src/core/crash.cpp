@@ -1,0 +1,142 @@
+// What is told of an actor that has crashed.
+#include <new>
+#include <string>
+#include <utility>
+
+#include "base/error_log.hpp"
+#include "core/bond.hpp"
+#include "core/domain.hpp"
+#include "core/extras.hpp"
+#include "core/inside.hpp"
+#include "core/names.hpp"
+#include "core/reporter.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+bool is_crash(const Exit& exit) noexcept {
+  switch (exit.kind()) {
+    case Exit::Kind::kNormal:
+    case Exit::Kind::kShutdown:
+    case Exit::Kind::kStopped:
+      return false;
+    case Exit::Kind::kPanic:
+    case Exit::Kind::kKilled:
+    case Exit::Kind::kNoActor:
+    case Exit::Kind::kCustom:
+      break;
+  }
+  return true;
+}
+
+namespace {
+
+// A slot may be another actor's by the time that it has been read: then that one is not told.
+void add_ancestors(CrashReport& report, Pid parent, Names& names) {
+  while (parent && report.ancestors.size() < CrashReport::kMostListed) {
+    const Slot* slot = Slab::find(parent.index());
+    if (!lives(slot, parent)) return;
+    const ActorClass* kind = slot->kind;
+    const Pid next = slot->parent;
+    if (!lives(slot, parent)) return;
+    report.ancestors.push_back({parent, names.name_of(parent), kind->name});
+    parent = next;
+  }
+}
+
+void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domain) {
+  report.time = std::chrono::system_clock::now();
+  report.actor = pid_of(slot);
+  report.type = slot.kind->name;
+  report.kind = exit.kind();
+  report.reason = exit.message();
+  report.reason_type = exit.type();
+  report.mailbox = slot.length;
+  if (slot.extras != nullptr) {
+    // Who is sentenced may fail on its way out.
+    report.by_signal =
+        slot.extras->sentenced == Sentenced::kBySignal && exit == slot.extras->sentence;
+    const Bonds::Counts counts = slot.extras->bonds.count();
+    report.link_count = counts.links;
+    report.monitoring = counts.monitoring;
+    report.monitored = counts.monitored;
+    report.links = first_links(slot.extras->bonds, CrashReport::kMostListed);
+    if (const Rare* rare = slot.extras->rare; rare != nullptr) {
+      report.restarts = rare->restarts;
+      if (rare->label != nullptr) report.label = *rare->label;
+    }
+  }
+  Names& names = *domain.names();
+  report.name = names.name_of(report.actor);
+  add_ancestors(report, slot.parent, names);
+}
+
+}  // namespace
+
+std::unique_ptr<Told> Core::describe(const Slot& slot, const Exit& exit,
+                                     const Settled& settled) noexcept {
+  Domain& domain = *current()->domain.load(std::memory_order_relaxed);
+  if (!domain.reporter.admits(Reporter::Kind::kCrash)) return nullptr;
+  const InTheMiddle here;  // what takes memory is not made to give way
+  try {
+    auto told = std::make_unique<Told>();
+    told->crash = std::make_unique<CrashReport>();
+    told->stack.assign(exit.stack().begin(), exit.stack().end());
+    told->crash->message = settled.in_hand;
+    told->crash->handled = slot.handled + settled.handled;
+    fill(*told->crash, slot, exit, domain);
+    return told;
+  } catch (const std::bad_alloc&) {
+    domain.reporter.lost(Reporter::Kind::kCrash);
+    return nullptr;
+  }
+}
+
+namespace {
+
+// Where describe_crash puts it: the running actor is being destroyed, and is to be told of.
+CrashReport* being_told(const Core* core) noexcept {
+  return core != nullptr && core->running != nullptr ? core->stack->crash : nullptr;
+}
+
+}  // namespace
+
+}  // namespace bulkhead::core
+
+namespace bulkhead {
+
+bool crash_is_reported() noexcept {
+  const core::BrieflyInside inside;
+  return core::being_told(inside.core()) != nullptr;
+}
+
+void describe_crash(std::string state, std::string message) noexcept {
+  const core::BrieflyInside inside;
+  CrashReport* report = core::being_told(inside.core());
+  if (report == nullptr) return;
+  report->state = std::move(state);
+  if (!message.empty() && !report->message.empty()) report->message = std::move(message);
+}
+
+void log_line(std::string text) noexcept {
+  core::Domain* domain = nullptr;
+  {
+    const core::Inside inside;
+    const core::Core* core = core::Core::current();
+    if (core != nullptr) domain = core->domain.load(std::memory_order_relaxed);
+    if (domain != nullptr) {
+      if (!domain->reporter.admits(core::Reporter::Kind::kLine)) return;
+      try {
+        auto told = std::make_unique<core::Told>();
+        told->line = std::move(text);
+        domain->reporter.put(std::move(told));
+      } catch (const std::bad_alloc&) {
+        domain->reporter.lost(core::Reporter::Kind::kLine);
+      }
+      return;
+    }
+  }
+  base::log_error(base::Severity::kWarning, text);
+}
+
+}  // namespace bulkhead

@@ -1,0 +1,100 @@
+// The way of crash reports, and of other lines, from cores to the log.
+//
+// Rules
+//  R1  Who has something to tell asks first whether there is room (admits), then makes it up, puts
+//      it among what has arrived, and goes on. It waits for nobody; the thread is woken when it
+//      sleeps. Sleep and arrivals are those of a core: sync/arrivals.hpp, sync/parker.hpp.
+//  R2  So many of each kind are admitted in a second, and no more than kMostWaiting may wait for a
+//      log that is slow. The others are counted, and the thread tells how many.
+//  R3  What was put before stop() is told before it returns.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "bulkhead/log.hpp"
+#include "core/slot.hpp"
+#include "machine/clock.hpp"
+#include "sync/arrivals.hpp"
+#include "sync/parker.hpp"
+#include "sync/thread.hpp"
+
+namespace bulkhead::core {
+
+class Core;
+class Domain;
+
+/// What is on its way to the log: a crash, or a line. The thread adds to a crash what takes long.
+struct Told {
+  Told* next = nullptr;
+  std::unique_ptr<CrashReport> crash;
+  std::vector<void*> stack;  // addresses
+  std::string line;
+};
+
+class Reporter {
+ public:
+  explicit Reporter(Domain& domain) noexcept : domain_(domain) {}
+  Reporter(const Reporter&) = delete;
+  Reporter& operator=(const Reporter&) = delete;
+  ~Reporter() = default;
+
+  /// Throws std::system_error, std::bad_alloc.
+  void start(const LogSettings& settings);
+  void stop() noexcept;
+
+  // Any thread of the domain, while it runs.
+
+  enum class Kind : std::uint8_t { kCrash, kLine };
+  /// Is one more to be told? If so, put() or lost() comes next. If not, it is counted.
+  [[nodiscard]] bool admits(Kind kind) noexcept;
+  void put(std::unique_ptr<Told> told) noexcept;
+  /// There was no memory for it.
+  void lost(Kind kind) noexcept;
+
+ private:
+  static constexpr std::size_t kMostWaiting = 1000;
+  static constexpr std::size_t kKinds = 2;
+
+  /// Of one kind.
+  struct Limit {
+    RealSync::atomic<machine::Nanoseconds> second_ends{0};
+    RealSync::atomic<std::uint64_t> admitted{0};  // in this second
+    RealSync::atomic<std::uint64_t> left_out{0};  // that nobody knows of yet
+  };
+
+  [[nodiscard]] Limit& limit_of(Kind kind) noexcept {
+    return limits_[static_cast<std::size_t>(kind)];
+  }
+  void leave_out(Limit& limit) noexcept;
+
+  void main() noexcept;
+  void tell(Told& told) noexcept;
+  void complete(Told& told);
+  void tell_left_out() noexcept;
+  template <class Tell>
+  void guarded(Tell tell) noexcept;
+
+  Domain& domain_;
+  std::shared_ptr<Log> log_;  // null: nothing is told
+  std::function<void(CrashReport&)> redact_;
+  std::size_t per_second_ = 0;
+  Limit limits_[kKinds];
+  RealSync::atomic<std::size_t> waiting_{0};
+  sync::Arrivals<RealSync, Told, &Told::next> arrivals_;
+  sync::Parker<RealSync> parker_;
+  RealSync::atomic<bool> ends_{false};
+  sync::Thread thread_;
+};
+
+/// The log on stderr.
+[[nodiscard]] std::shared_ptr<Log> stderr_log(LogFormat format);
+
+/// Is an actor that ends so said to have crashed?
+[[nodiscard]] bool is_crash(const Exit& exit) noexcept;
+
+}  // namespace bulkhead::core

@@ -1,4 +1,4 @@
-// Crash reports as text.
+// C17: crash reports as text.
 #include "bulkhead/log.hpp"
 
 #include <gtest/gtest.h>

@@ -98,9 +98,18 @@ function(bulkhead_use_spdlog target)
   endif()
 endfunction()
 
-# bulkhead_use_backtrace(<library>): stack traces with files and lines, where the compiler brings
-# libbacktrace along, as GCC does.
-function(bulkhead_use_backtrace target)
+# bulkhead_use_symbols(<library>): stack traces with files and lines, by libdw, where it is
+# installed; else by libbacktrace, where the compiler brings it along, as GCC does.
+function(bulkhead_use_symbols target)
+  find_path(BULKHEAD_DW_INCLUDE elfutils/libdwfl.h)
+  find_library(BULKHEAD_DW_LIBRARY dw)
+  mark_as_advanced(BULKHEAD_DW_INCLUDE BULKHEAD_DW_LIBRARY)
+  if(BULKHEAD_LIBDW AND BULKHEAD_DW_INCLUDE AND BULKHEAD_DW_LIBRARY)
+    target_compile_definitions(${target} PRIVATE BULKHEAD_HAVE_LIBDW=1)
+    target_link_libraries(${target} PRIVATE dw)
+    set(BULKHEAD_SYMBOLS_LINK " -ldw" PARENT_SCOPE)
+    return()
+  endif()
   include(CheckCXXSourceCompiles)
   set(CMAKE_REQUIRED_LIBRARIES backtrace)
   check_cxx_source_compiles("
@@ -110,7 +119,7 @@ function(bulkhead_use_backtrace target)
   if(BULKHEAD_LIBBACKTRACE)
     target_compile_definitions(${target} PRIVATE BULKHEAD_HAVE_LIBBACKTRACE=1)
     target_link_libraries(${target} PRIVATE backtrace)
-    set(BULKHEAD_BACKTRACE_LINK " -lbacktrace" PARENT_SCOPE)
+    set(BULKHEAD_SYMBOLS_LINK " -lbacktrace" PARENT_SCOPE)
   endif()
 endfunction()
 

@@ -10,7 +10,7 @@
 #include <typeinfo>
 #include <utility>
 
-#include "base/stack_trace.hpp"
+#include "machine/stack_trace.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
 #include "core/thrown.hpp"
@@ -187,7 +187,7 @@ std::span<void* const> Exit::stack() const noexcept {
 }
 
 std::vector<std::string> stack_trace(const Exit& exit) {
-  return base::describe_throw(exit.stack());
+  return machine::describe_throw(exit.stack());
 }
 
 std::string_view to_string(Exit::Kind kind) noexcept {

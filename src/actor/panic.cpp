@@ -4,7 +4,7 @@
 #include <cstring>
 #include <exception>
 
-#include "base/stack_trace.hpp"
+#include "machine/stack_trace.hpp"
 
 namespace bulkhead {
 
@@ -26,7 +26,7 @@ bool trace_wanted() {
       std::fprintf(stderr, "bulkhead: panic outside any try and any actor: %s\n  at %s:%u (%s)\n",
                    panic.what(), panic.where().file_name(), panic.where().line(),
                    panic.where().function_name());
-      if (trace_wanted()) base::print_stack_trace();
+      if (trace_wanted()) machine::print_stack_trace();
       std::abort();
     } catch (...) {
     }

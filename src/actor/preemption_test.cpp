@@ -17,7 +17,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/stack_trace.hpp"
+#include "machine/stack_trace.hpp"
 #include "bulkhead/bulkhead.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
@@ -45,7 +45,7 @@ std::string trace() {
   char* text = nullptr;
   std::size_t bytes = 0;
   std::FILE* out = open_memstream(&text, &bytes);
-  base::print_stack_trace(out);
+  machine::print_stack_trace(out);
   std::fclose(out);
   std::string whole(text, bytes);
   std::free(text);

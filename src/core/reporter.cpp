@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/error_log.hpp"
-#include "base/stack_trace.hpp"
+#include "machine/stack_trace.hpp"
 #include "core/domain.hpp"
 #include "machine/cpus.hpp"
 
@@ -137,7 +137,7 @@ void Reporter::tell(Told& told) noexcept {
 void Reporter::complete(Told& told) {
   CrashReport& crash = *told.crash;
   crash.last_events = domain_.trace.last({.actor = crash.actor, .most = CrashReport::kMostListed});
-  crash.stack = base::describe_throw(told.stack);  // takes long, and the events say how long ago
+  crash.stack = machine::describe_throw(told.stack);  // takes long, and the events say how long ago
   if (!redact_) return;
   try {
     redact_(crash);

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace bulkhead::base {
+namespace bulkhead::machine {
 
 /// Writes the frames of the caller to `out`, most recent call first, with function, file and line
 /// where the program has debugging information. Frames of the C++ runtime and of this library's own
@@ -21,4 +21,4 @@ void print_stack_trace(std::FILE* out = stderr);
 /// and those below the actor's handler, which are the same for all.
 [[nodiscard]] std::vector<std::string> describe_throw(std::span<void* const> addresses);
 
-}  // namespace bulkhead::base
+}  // namespace bulkhead::machine

@@ -1,11 +1,11 @@
-#include "base/stack_trace.hpp"
+#include "machine/stack_trace.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <string>
 
-namespace bulkhead::base {
+namespace bulkhead::machine {
 
 // Of external linkage, so that even without debugging information their names are known.
 [[gnu::noinline]] void innermost_of_the_test(std::FILE* out) {
@@ -45,4 +45,4 @@ TEST(StackTrace, leaves_its_own_frames_and_those_of_the_runtime_out) {
 }
 
 }  // namespace
-}  // namespace bulkhead::base
+}  // namespace bulkhead::machine

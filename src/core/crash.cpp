@@ -76,7 +76,7 @@ void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domai
 std::unique_ptr<Told> Core::describe(const Slot& slot, const Exit& exit,
                                      const Settled& settled) noexcept {
   Domain& domain = *current()->domain.load(std::memory_order_relaxed);
-  if (!domain.reporter.admits(Reporter::Kind::kCrash)) return nullptr;
+  if (!domain.reporter.admits(Reporter::Kind::kCrash, current()->now_)) return nullptr;
   const InTheMiddle here;  // what takes memory is not made to give way
   try {
     auto told = std::make_unique<Told>();
@@ -125,7 +125,7 @@ void log_line(std::string text) noexcept {
     const core::Core* core = core::Core::current();
     if (core != nullptr) domain = core->domain.load(std::memory_order_relaxed);
     if (domain != nullptr) {
-      if (!domain->reporter.admits(core::Reporter::Kind::kLine)) return;
+      if (!domain->reporter.admits(core::Reporter::Kind::kLine, machine::now())) return;
       try {
         auto told = std::make_unique<core::Told>();
         told->line = std::move(text);

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/error_log.hpp"
-#include "machine/stack_trace.hpp"
 #include "core/domain.hpp"
 #include "machine/cpus.hpp"
+#include "machine/stack_trace.hpp"
 
 namespace bulkhead::core {
 
@@ -23,16 +23,17 @@ void complain(const char* what) noexcept {
 
 // --- any thread ----------------------------------------------------------------------------------
 
-bool Reporter::admits(Kind kind) noexcept {
+// Where very many crash at once, most are refused: that is quick.
+bool Reporter::admits(Kind kind, machine::Nanoseconds now) noexcept {
   if (log_ == nullptr) return false;
   Limit& limit = limit_of(kind);
-  const machine::Nanoseconds now = machine::now();
   machine::Nanoseconds ends = limit.second_ends.load(std::memory_order_relaxed);
   if (now >= ends &&
       limit.second_ends.compare_exchange_strong(ends, now + kSecond, std::memory_order_relaxed)) {
     limit.admitted.store(0, std::memory_order_relaxed);
   }
-  if (limit.admitted.fetch_add(1, std::memory_order_relaxed) < per_second_) {
+  if (limit.admitted.load(std::memory_order_relaxed) < per_second_ &&
+      limit.admitted.fetch_add(1, std::memory_order_relaxed) < per_second_) {
     if (waiting_.fetch_add(1, std::memory_order_relaxed) < kMostWaiting) return true;
     waiting_.fetch_sub(1, std::memory_order_relaxed);
   }

@@ -50,7 +50,7 @@ class Reporter {
   // Any thread of the domain, while it runs.
 
   enum class Kind : std::uint8_t { kCrash, kLine };
-  /// Is one more to be told, at that time? If so, put() or lost() comes next. If not, it is counted.
+  /// Is one more to be told, at that time? If so, put() or lost() comes next; else it is counted.
   [[nodiscard]] bool admits(Kind kind, machine::Nanoseconds now) noexcept;
   void put(std::unique_ptr<Told> told) noexcept;
   /// There was no memory for it.

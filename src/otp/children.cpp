@@ -193,13 +193,15 @@ class InOrder final : public Children {
     return error;
   }
 
-  // Starts one that does not run.
+  // Starts one that does not run. What a temporary one was started by is needed no more, and may
+  // be large.
   ChildStart launch(At child) {
     ChildStart started = supervisor_.run(child->spec);
     child->state = State::kStopped;
     if (!started || !*started) return started;
     child->state = State::kRunning;
     child->pid = *started;
+    if (child->spec.restart == Restart::kTemporary) child->spec.start = nullptr;
     child->delay.begin(Clock::now());
     by_pid_.emplace(child->pid, child);
     return started;

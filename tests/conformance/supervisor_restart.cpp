@@ -250,6 +250,80 @@ TEST_P(SupervisorRestart, count_restarting_children_and_hanging_restart_loop) {
   EXPECT_TRUE(supervisor.stop(Exit::normal(), 60s));
 }
 
+// The same in groups, where each attempt ends those that were started, and begins anew.
+TEST_P(SupervisorRestart, hanging_restart_loop_of_groups) {
+  for (const Strategy strategy : {Strategy::kOneForAll, Strategy::kRestForOne}) {
+    std::atomic<bool> works{false};
+    const auto perhaps = [&]() -> ChildStart {
+      if (!works) return std::unexpected(Exit::custom("not yet"));
+      return worker("b").start();
+    };
+    const SupervisorRef supervisor =
+        start({.strategy = strategy,
+               .intensity = 1'000'000'000,
+               .children = {worker("a"), later_started_by("b", perhaps), worker("c")}});
+    const auto hangs = [&] {
+      return supervisor.which_children().value()[1].state == ChildInfo::State::kRestarting;
+    };
+    const Pid c = pid_of(supervisor, "c");
+    tell(pid_of(supervisor, "a"), Fail{});
+    EXPECT_TRUE(eventually(hangs));
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(supervisor.count_children()->specs, 3u);
+    EXPECT_TRUE(has_ended(c));
+    EXPECT_EQ(supervisor.restart_child("b").error().kind, ChildError::Kind::kRestarting);
+    works = true;
+    await_restart(supervisor, "c", c);
+    EXPECT_EQ(supervisor.count_children()->active, 3u);
+    works = false;
+    tell(pid_of(supervisor, "b"), Fail{});
+    EXPECT_TRUE(eventually(hangs));
+    EXPECT_TRUE(supervisor.terminate_child("b").has_value());
+    EXPECT_EQ(supervisor.which_children().value()[1].state, ChildInfo::State::kStopped);
+    EXPECT_TRUE(supervisor.stop(Exit::normal(), 60s));
+    EXPECT_EQ(diary.count("+a"), diary.count("-a"));
+    EXPECT_EQ(diary.count("+c"), diary.count("-c"));
+  }
+}
+
+// A restart that says to be left out: the child stands there, without a pid, and can be started by
+// hand. The others of its group are started.
+TEST_P(SupervisorRestart, ignored_at_a_restart) {
+  for (const Strategy strategy : {Strategy::kOneForOne, Strategy::kOneForAll}) {
+    std::atomic<bool> works{false};
+    const auto perhaps = [&]() -> ChildStart {
+      if (!works) return Pid();
+      return worker("a").start();
+    };
+    const SupervisorRef supervisor =
+        start({.strategy = strategy, .children = {later_started_by("a", perhaps), worker("b")}});
+    tell(pid_of(supervisor, "a"), Fail{});
+    EXPECT_TRUE(eventually([&] {
+      const auto all = supervisor.which_children().value();
+      return all[0].state == ChildInfo::State::kStopped &&
+             all[1].state == ChildInfo::State::kRunning;
+    }));
+    EXPECT_EQ(supervisor.count_children()->specs, 2u);
+    works = true;
+    EXPECT_TRUE(supervisor.restart_child("a").has_value());
+    EXPECT_TRUE(supervisor.stop());
+  }
+}
+
+// By hand: start order, and the reverse; a child that was added later, or started again by hand,
+// keeps its place.
+TEST_P(SupervisorRestart, order_of_children_after_changes) {
+  const SupervisorRef supervisor =
+      start({.strategy = Strategy::kOneForAll, .children = {worker("a"), worker("b")}});
+  ASSERT_TRUE(supervisor.start_child(worker("c")).has_value());
+  ASSERT_TRUE(supervisor.terminate_child("a").has_value());
+  ASSERT_TRUE(supervisor.restart_child("a").has_value());
+  const Pid c = pid_of(supervisor, "c");
+  tell(pid_of(supervisor, "b"), Fail{});
+  await_restart(supervisor, "c", c);
+  EXPECT_TRUE(supervisor.stop());
+  EXPECT_EQ(diary.line(), "+a +b +c -a +a -b -c -a +a +b +c -c -b -a");
+}
+
 TEST_P(SupervisorRestart, backoff) {
   std::atomic<int> attempts{0};
   support::Log<support::Clock::time_point> times;

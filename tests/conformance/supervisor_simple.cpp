@@ -225,9 +225,13 @@ TEST_P(SupervisorSimple, scale_start_stop_many_children) {
     });
     return support::Clock::now() - begun;
   };
-  static_cast<void>(time_for(1000));
-  const auto small = time_for(1000);
-  EXPECT_LT(time_for(8000), 4 * 8 * small + 100ms);
+  const auto best_of_some = [&time_for](int many) {
+    auto best = time_for(many);
+    for (int i = 0; i < 3; ++i) best = std::min(best, time_for(many));
+    return best;
+  };
+  const auto small = best_of_some(2000);
+  EXPECT_LT(best_of_some(16'000), 4 * 8 * small + 100ms);
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // supervisor_SUITE whose behaviour it checks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "support/supervised.hpp"
@@ -258,7 +259,7 @@ TEST_P(SupervisorStop, do_not_save_start_parameters_for_temporary_children) {
       [&] { return simple.count_children()->specs == 0 && ordered.count_children()->specs == 0; }));
 }
 
-// A thousand and eight thousand: eight times the time, or a bit more.
+// Eight times as many: eight times the time, or a bit more.
 TEST_P(SupervisorStop, scale_start_stop_many_children) {
   const auto time_for = [this](int many) {
     const auto begun = support::Clock::now();
@@ -272,9 +273,13 @@ TEST_P(SupervisorStop, scale_start_stop_many_children) {
     });
     return support::Clock::now() - begun;
   };
-  static_cast<void>(time_for(1000));
-  const auto small = time_for(1000);
-  EXPECT_LT(time_for(8000), 4 * 8 * small + 100ms);
+  const auto best_of_some = [&time_for](int many) {
+    auto best = time_for(many);
+    for (int i = 0; i < 3; ++i) best = std::min(best, time_for(many));
+    return best;
+  };
+  const auto small = best_of_some(2000);
+  EXPECT_LT(best_of_some(16'000), 4 * 8 * small + 100ms);
 }
 
 }  // namespace

@@ -73,8 +73,8 @@ TEST_P(ServerBadInput, times_that_are_very_long) {
   });
 }
 
-// OTP: exit(timeout), and the call is handled all the same; a start fails with {error, timeout}. (By
-// chance an answer may be there.)
+// OTP: exit(timeout), and the call is handled all the same; a start fails with {error, timeout}.
+// (By chance an answer may be there.)
 TEST_P(ServerBadInput, no_time_at_all) {
   const auto server = till();
   const auto door = runtime.spawn<Door>();
@@ -238,8 +238,8 @@ TEST_P(ServerBadInput, replies_to_nobody) {
   EXPECT_EQ(notes.diary.line(), "no no no");
 }
 
-// A From that was given away outlives its server, and the call lasts as long as it does. (In OTP the
-// caller has a monitor of the server, and the call fails when that ends.)
+// A From that was given away outlives its server, and the call lasts as long as it does. (In OTP
+// the caller has a monitor of the server, and the call fails when that ends.)
 TEST_P(ServerBadInput, replies_for_a_server_that_has_ended) {
   const auto server = serve<Teller>({}, &notes);
   auto request = server.send_request(Ask{});

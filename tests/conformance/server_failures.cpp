@@ -325,7 +325,8 @@ class Listener final : public EventHandler<std::string> {
   Bang bang_;
 };
 
-// OTP (25) the same: sync_notify is answered with ok, and the handler is removed, told {error, oops}.
+// OTP (25) the same: sync_notify is answered with ok, and the handler is removed, told {error,
+// oops}.
 TEST_P(ServerFailures, of_event_handlers_end_none_but_themselves) {
   for (const Bang bang : kBoth) {
     support::Notes own;

@@ -126,9 +126,9 @@ class ServerStart : public support::Served {
 };
 ON_ONE_AND_SEVERAL_CORES(ServerStart);
 
-// {anonymous, linked, monitored, named} x {ignore, stop, error, crash}. In OTP a linked starter that
-// traps exits gets an 'EXIT' of each of the failed ones; here the result says it all. The starter
-// looks for the name as soon as it has the result.
+// {anonymous, linked, monitored, named} x {ignore, stop, error, crash}. In OTP a linked starter
+// that traps exits gets an 'EXIT' of each of the failed ones; here the result says it all. The
+// starter looks for the name as soon as it has the result.
 TEST_P(ServerStart, start) {
   for (int tied = 0; tied < 8; ++tied) {
     const bool linked = (tied & 1) != 0;

@@ -1,4 +1,4 @@
-// C12, C13: signals: in which order they arrive, that no one is lost or comes late, and that none
+// C12: signals: in which order they arrive, that no one is lost or comes late, and that none
 // waits behind messages. Named after the lines of OTP's signal_SUITE, process_SUITE and
 // monitor_SUITE whose behaviours they check. What Erlang does was tried with OTP 25.
 #include <gtest/gtest.h>
@@ -165,7 +165,7 @@ TEST_P(Signals, signal_order_of_messages_and_the_end) {
   });
 }
 
-// --- kill, and signals in front of a backlog ------------------------------------------------------
+// --- kill, and signals in front of a backlog ----------------------------------------------------
 
 // No signal waits behind messages: not an end, nor a link or a monitor, nor a look.
 TEST_P(Signals, no_priority_inversion) {
@@ -206,7 +206,7 @@ TEST_P(Signals, kill_in_a_flood) {
   over = true;
 }
 
-// --- t_exit ---------------------------------------------------------------------------------------
+// --- t_exit -------------------------------------------------------------------------------------
 
 // An exit that comes at the moment when a wait is over: it ends for that reason, whatever it waited
 // with, and nothing is left of the wait.
@@ -256,7 +256,7 @@ TEST_P(Signals, t_exit_during_timeout_trapped) {
   EXPECT_EQ(end_of(waiter.pid()), Exit::normal());
 }
 
-// --- links ----------------------------------------------------------------------------------------
+// --- links --------------------------------------------------------------------------------------
 
 // Both lists are empty after any ending.
 TEST_P(Signals, links_are_gone_after_any_ending) {
@@ -419,7 +419,7 @@ TEST_P(Signals, spawn_with_link_when_the_parent_ends_at_once) {
   for (const auto& end : ends.entries()) EXPECT_EQ(end.second.message(), "at once");
 }
 
-// --- process_info ---------------------------------------------------------------------------------
+// --- process_info -------------------------------------------------------------------------------
 
 // It takes as long with a long mailbox as with a short one.
 TEST_P(Signals, process_info_is_constant_in_the_length_of_the_mailbox) {

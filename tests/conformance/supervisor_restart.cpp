@@ -2,7 +2,8 @@
 // OTP's supervisor_SUITE whose behaviour it checks.
 #include <gtest/gtest.h>
 
-#include <set>
+#include <algorithm>
+#include <utility>
 
 #include "support/supervised.hpp"
 
@@ -322,6 +323,48 @@ TEST_P(SupervisorRestart, order_of_children_after_changes) {
   await_restart(supervisor, "c", c);
   EXPECT_TRUE(supervisor.stop());
   EXPECT_EQ(diary.line(), "+a +b +c -a +a -b -c -a +a +b +c -c -b -a");
+}
+
+// Ticks that an earlier incarnation has started end with it, and those that others send to it are
+// discarded: the next one hears of neither.
+struct Tick {
+  int incarnation;
+};
+class Ticking {
+ public:
+  Ticking(support::Log<std::pair<int, int>>* seen, std::atomic<int>* incarnations)
+      : seen_(seen), number_(++*incarnations) {}
+  void started() {
+    for (int i = 0; i < 20; ++i) {
+      bulkhead::send_after(1ms + i * 100us, this_actor::address(this), Tick{number_});
+    }
+  }
+  void receive(Fail /*message*/) { throw std::runtime_error("fails"); }
+  void receive(Tick tick) { seen_->add({number_, tick.incarnation}); }
+
+ private:
+  support::Log<std::pair<int, int>>* seen_;
+  int number_;
+};
+
+TEST_P(SupervisorRestart, timers_of_an_earlier_incarnation) {
+  support::Log<std::pair<int, int>> seen;
+  std::atomic<int> incarnations{0};
+  const SupervisorRef supervisor =
+      start({.intensity = 1000, .children = {child<Ticking>("t", &seen, &incarnations)}});
+  Pid pid = pid_of(supervisor, "t");
+  for (int i = 1; i <= 20; ++i) {
+    const bulkhead::Address<Ticking> old(pid);
+    run([old] {
+      bulkhead::send_after(3ms, old, Tick{-1});  // a timer of another
+      old.send(Fail{});
+      this_actor::sleep_for(5ms);
+    });
+    pid = await_restart(supervisor, "t", pid);
+  }
+  EXPECT_TRUE(
+      eventually([&] { return std::ranges::count(seen.entries(), std::pair(21, 21)) == 20; }));
+  for (const auto& [one, tick] : seen.entries()) EXPECT_EQ(one, tick);
 }
 
 TEST_P(SupervisorRestart, backoff) {

@@ -234,6 +234,14 @@ class TidyTest(unittest.TestCase):
                      "docs/coverage.md:1: coverage", "docs/coverage.md:2: coverage",
                      "docs/coverage.md:3: coverage", "docs/coverage.md:4: coverage")
 
+    def test_coverage_names_tests_that_are_in_their_files(self):
+        test = "TEST(A, one) {}\nTEST_P(A, two) {}\n"
+        row = "| lines | tests/a.cpp: `one`, `two`; tests/b.cpp: `one` |\n"
+        files = {"tests/a.cpp": test, "tests/b.cpp": test}
+        self.accepts({**files, "docs/coverage.md": row})
+        self.refuses({**files, "docs/coverage.md": row.replace("`two`", "`on`")},
+                     "docs/coverage.md:1: coverage")
+
     def test_coverage_names_every_test_that_names_a_requirement_first(self):
         self.refuses({"tests/a.cpp": "// C12, C13: both\n"},
                      "tests/a.cpp:1: coverage", "tests/a.cpp:1: coverage")

@@ -8,5 +8,6 @@
 #include "bulkhead/otp/gen_server.hpp"
 #include "bulkhead/otp/gen_state_machine.hpp"
 #include "bulkhead/otp/groups.hpp"
+#include "bulkhead/otp/named_server.hpp"
 #include "bulkhead/otp/supervisor.hpp"
 #include "bulkhead/otp/sys.hpp"

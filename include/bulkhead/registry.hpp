@@ -44,7 +44,7 @@ class Names;
 
 /// `domain` null: the caller's, who must be an actor; else std::logic_error.
 std::expected<void, RegisterError> register_name(Domain* domain, std::string_view name, Pid actor);
-bool unregister_name(Domain* domain, std::string_view name);
+bool unregister_name(Domain* domain, std::string_view name, Pid actor);
 [[nodiscard]] Pid whereis(Domain* domain, std::string_view name);
 /// Of that class; else throws std::logic_error.
 [[nodiscard]] Pid whereis(Domain* domain, std::string_view name, const ActorClass& kind);
@@ -74,8 +74,9 @@ template <class A>
 std::expected<void, RegisterError> register_name(std::string_view name, const Address<A>& actor) {
   return register_name(name, actor.pid());
 }
-/// Takes a name away from who has it, whoever that is. False when nobody has it.
-bool unregister_name(std::string_view name);
+/// Takes a name away from who has it: from that actor only, or, with none, whoever that is. False
+/// when nobody has it, or another one.
+bool unregister_name(std::string_view name, Pid actor = {});
 
 /// The actor that has the name; none when nobody has. It may have ended when this returns.
 [[nodiscard]] Pid whereis(std::string_view name);

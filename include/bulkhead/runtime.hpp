@@ -103,7 +103,9 @@ class Runtime {
   std::expected<void, RegisterError> register_name(std::string_view name, const Address<A>& actor) {
     return register_name(name, actor.pid());
   }
-  bool unregister_name(std::string_view name) { return core::unregister_name(domain_, name); }
+  bool unregister_name(std::string_view name, Pid actor = {}) {
+    return core::unregister_name(domain_, name, actor);
+  }
   [[nodiscard]] Pid whereis(std::string_view name) const { return core::whereis(domain_, name); }
   template <class A>
   [[nodiscard]] Address<A> whereis(std::string_view name) const {

@@ -1,6 +1,7 @@
 /// Timers that deliver a message.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <type_traits>
 #include <utility>
@@ -59,7 +60,8 @@ TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) 
 /// In the actor that started it: ends a timer. Its message is destroyed, and not delivered any
 /// more. False when it has fired, was cancelled, or is another actor's. (The message of one that
 /// has fired is in its receiver's mailbox; with a run queue that cores share, maybe on its way.)
-/// Throws std::logic_error outside actors.
-bool cancel(TimerRef timer);
+/// When true, `left` is set to the time that it had left, zero if it was due. Throws
+/// std::logic_error outside actors.
+bool cancel(TimerRef timer, std::chrono::nanoseconds* left = nullptr);
 
 }  // namespace bulkhead

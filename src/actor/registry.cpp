@@ -86,11 +86,11 @@ std::expected<void, RegisterError> register_name(Domain* domain, std::string_vie
   return names.give(name, actor);
 }
 
-bool unregister_name(Domain* domain, std::string_view name) {
+bool unregister_name(Domain* domain, std::string_view name, Pid actor) {
   const BrieflyInside inside;
   check(name);
   Names& names = *names_for(inside.core(), domain, "unregister_name");
-  return !is_void(inside.core(), names) && names.take_away(name);
+  return !is_void(inside.core(), names) && names.take_away(name, actor);
 }
 
 Pid whereis(Domain* domain, std::string_view name) {
@@ -152,7 +152,9 @@ std::expected<void, RegisterError> register_name(std::string_view name, Pid acto
   return core::register_name(nullptr, name, actor);
 }
 
-bool unregister_name(std::string_view name) { return core::unregister_name(nullptr, name); }
+bool unregister_name(std::string_view name, Pid actor) {
+  return core::unregister_name(nullptr, name, actor);
+}
 
 Pid whereis(std::string_view name) { return core::whereis(nullptr, name); }
 

@@ -1,5 +1,6 @@
 #include "core/extras.hpp"
 
+#include <algorithm>
 #include <new>
 #include <optional>
 #include <stdexcept>
@@ -65,6 +66,12 @@ class TimersOf {
   Core& core_;
   std::optional<Commons::Timers> shared_;
 };
+
+// What one that has not fired has left. One that is fresh has not begun to run.
+machine::Nanoseconds time_left(const Timer& timer) noexcept {
+  if (timer.fresh) return timer.due;
+  return std::max<machine::Nanoseconds>(timer.due - machine::now(), 0);
+}
 
 // Ends one before it fires.
 void end_timer(TimersOf& timers, SendTimer& timer) noexcept {
@@ -214,7 +221,7 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
 
 namespace bulkhead {
 
-bool cancel(TimerRef reference) {
+bool cancel(TimerRef reference, std::chrono::nanoseconds* left) {
   const core::Inside inside;
   core::Core* core = core::Core::current();
   if (core == nullptr || core->running == nullptr) {
@@ -230,6 +237,7 @@ bool cancel(TimerRef reference) {
         found->owner.load(std::memory_order_relaxed) != core::pid_of(slot)) {
       return false;
     }
+    if (left != nullptr) *left = std::chrono::nanoseconds(core::time_left(*found));
     core::end_timer(timers, *found);
   }
   core::discard(*found, *core);

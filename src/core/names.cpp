@@ -73,11 +73,12 @@ std::expected<void, RegisterError> Names::give(std::string_view name, Pid actor)
   return {};
 }
 
-bool Names::take_away(std::string_view name) {
+bool Names::take_away(std::string_view name, Pid actor) {
   const std::uint64_t hash = hash_of(name);
   NameShard& names = shard_of(hash);
   // Who has it is only known once the second lock is held, and which is the first depends on that.
   while (const Pid holder = find(name, hash).pid) {
+    if (actor && actor != holder) return false;
     PidShard& pids = shard_of(holder);
     const sync::Guard pids_guard(pids.lock);
     const sync::Guard names_guard(names.lock);

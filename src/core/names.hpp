@@ -56,7 +56,8 @@ class Names {
 
   /// Throws std::bad_alloc.
   std::expected<void, RegisterError> give(std::string_view name, Pid actor);
-  bool take_away(std::string_view name);
+  /// From that actor; with none, from whoever has it.
+  bool take_away(std::string_view name, Pid actor);
   [[nodiscard]] Holder find(std::string_view name, std::uint64_t hash);
   /// Empty when it has none, or has ended. Throws std::bad_alloc.
   [[nodiscard]] std::string name_of(Pid actor);

@@ -195,7 +195,8 @@ class InOrder final : public Children {
     return error;
   }
 
-  // Starts one that does not run.
+  // Starts one that does not run. What a temporary one was started by is needed no more, and may
+  // be large.
   ChildStart launch(At child) {
     ChildStart started = supervisor_.run(child->spec, child->runs);
     child->state = State::kStopped;
@@ -203,6 +204,7 @@ class InOrder final : public Children {
     ++child->runs;
     child->state = State::kRunning;
     child->pid = *started;
+    if (child->spec.restart == Restart::kTemporary) child->spec.start = nullptr;
     child->delay.begin(Clock::now());
     by_pid_.emplace(child->pid, child);
     return started;

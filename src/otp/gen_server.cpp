@@ -4,6 +4,8 @@
 
 #include "bulkhead/otp/event_manager.hpp"
 #include "bulkhead/otp/gen_state_machine.hpp"
+#include "bulkhead/registry.hpp"
+#include "bulkhead/wait.hpp"
 
 namespace bulkhead {
 
@@ -25,6 +27,8 @@ std::string to_string(const StartError& error) {
       return "the server's init took too long";
     case StartError::Kind::kStopped:
       return "the runtime is not running, or the caller is to end";
+    case StartError::Kind::kAlreadyStarted:
+      return "the server's name is that of " + to_string(error.pid);
   }
   return "unknown";
 }
@@ -52,6 +56,11 @@ namespace otp {
 
 void print_report(std::string_view text) { log_line(std::string(text)); }
 
+// In a destructor nothing is unwound: what is thrown there is the user's.
+void rethrow_if_ending() {
+  if (core::Wait::ending() && !this_actor::exit_reason()) throw;
+}
+
 void refuse_in_enter(const char* function) {
   throw std::logic_error(std::string("bulkhead: ") + function +
                          "() was called in enter(), where the state cannot change, and no message "
@@ -78,9 +87,38 @@ CallResult<void> stop_server(std::expected<void, AskError> answer, const Exit& w
   return std::unexpected(CallError{answer.error(), why});
 }
 
+Pid Place::whereis(const std::string& name) const {
+  return runtime_ != nullptr ? runtime_->whereis(name) : bulkhead::whereis(name);
+}
+
+void Place::unregister_name(const std::string& name, Pid actor) const {
+  static_cast<void>(runtime_ != nullptr ? runtime_->unregister_name(name, actor)
+                                        : bulkhead::unregister_name(name, actor));
+}
+
+std::expected<void, StartError> may_begin(const Place& place, const ServerOptions& options) {
+  if (!options.name) return {};
+  const Pid holder = place.whereis(*options.name);
+  if (!holder) return {};
+  return std::unexpected(StartError{StartError::Kind::kAlreadyStarted, {}, holder});
+}
+
+std::expected<void, InitDone> take_name(const std::string& name) {
+  const Pid self = this_actor::pid();
+  const auto given = register_name(name, self);
+  if (given || name_of(self) == name) return {};
+  return std::unexpected(
+      InitDone{InitResult::Kind::kError,
+               Exit::custom("it cannot be called \"" + name + "\": " + to_string(given.error())),
+               given.error().holder});
+}
+
 std::expected<void, StartError> begun(std::expected<InitDone, AskError> answer, const Exit& why) {
   using Kind = StartError::Kind;
   if (answer) {
+    if (answer->name_holder) {
+      return std::unexpected(StartError{Kind::kAlreadyStarted, {}, answer->name_holder});
+    }
     switch (answer->kind) {
       case InitResult::Kind::kOk:
       case InitResult::Kind::kContinue:

@@ -10,7 +10,19 @@ namespace bulkhead {
 
 namespace otp {
 
+namespace {
+
+// Enums may hold any number: from a file, or another program's memory.
+bool is_one(Restart restart) { return restart <= Restart::kTemporary; }
+bool is_one(ChildType type) { return type <= ChildType::kSupervisor; }
+bool is_one(Strategy strategy) { return strategy <= Strategy::kSimpleOneForOne; }
+bool is_one(AutoShutdown when) { return when <= AutoShutdown::kAllSignificant; }
+
+}  // namespace
+
 std::optional<ChildError> check(const ChildSpec& spec, const SupervisorSpec& of) {
+  if (!is_one(spec.restart)) return spec_error(SpecFault::kRestart, spec.id);
+  if (!is_one(spec.type)) return spec_error(SpecFault::kType, spec.id);
   if (spec.significant &&
       (spec.restart == Restart::kPermanent || of.auto_shutdown == AutoShutdown::kNever)) {
     return spec_error(SpecFault::kSignificant, spec.id);
@@ -30,8 +42,10 @@ std::optional<ChildError> check(const ChildSpec& spec, const SupervisorSpec& of)
 namespace {
 
 std::optional<ChildError> check(const Backoff& backoff) {
+  constexpr auto kLongest = std::chrono::hours(24 * 365 * 100);  // twice that can be waited for
   const bool sound = backoff.least.count() >= 0 && backoff.least <= backoff.most &&
-                     backoff.jitter >= 0 && backoff.jitter <= 1 && backoff.reset_after.count() >= 0;
+                     backoff.most <= kLongest && backoff.jitter >= 0 && backoff.jitter <= 1 &&
+                     backoff.reset_after.count() >= 0;
   if (sound) return std::nullopt;
   return spec_error(SpecFault::kBackoff);
 }
@@ -39,6 +53,8 @@ std::optional<ChildError> check(const Backoff& backoff) {
 }  // namespace
 
 std::optional<ChildError> check(const SupervisorSpec& spec) {
+  if (!is_one(spec.strategy)) return spec_error(SpecFault::kStrategy);
+  if (!is_one(spec.auto_shutdown)) return spec_error(SpecFault::kAutoShutdown);
   if (spec.period.count() <= 0) return spec_error(SpecFault::kNoPeriod);
   if (spec.backoff) {
     if (auto fault = check(*spec.backoff)) return fault;
@@ -91,7 +107,8 @@ std::string_view text(SpecFault fault) {
     case SpecFault::kNoPeriod:
       return "its period is not positive";
     case SpecFault::kBackoff:
-      return "its backoff has a negative time, least above most, or a jitter outside 0 to 1";
+      return "its backoff has a negative time, least above most, most above 100 years, or a "
+             "jitter outside 0 to 1";
     case SpecFault::kSignificant:
       return "only a child that is not permanent, of a supervisor with auto_shutdown, can be "
              "significant";
@@ -101,6 +118,14 @@ std::string_view text(SpecFault fault) {
       return "its name is empty, or longer than 255 bytes";
     case SpecFault::kNameShared:
       return "with kSimpleOneForOne it has many children, and a name is one actor's";
+    case SpecFault::kStrategy:
+      return "its strategy is none of those that there are";
+    case SpecFault::kAutoShutdown:
+      return "its auto_shutdown is none of those that there are";
+    case SpecFault::kRestart:
+      return "its restart is none of those that there are";
+    case SpecFault::kType:
+      return "its type is none of those that there are";
   }
   return "";
 }

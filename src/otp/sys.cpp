@@ -47,7 +47,8 @@ void SystemState::tell(const ServerEvent& event) {
   if (!sink_) return;
   try {
     sink_(event);
-  } catch (const std::exception&) {
+  } catch (...) {
+    rethrow_if_ending();
     sink_ = nullptr;
     watched_ = log_size_ != 0;
   }

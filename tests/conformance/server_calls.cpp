@@ -174,6 +174,30 @@ TEST_P(ServerCalls, cast_to_nobody) {
   EXPECT_EQ(ServerRef<Till>().info(Tick{}), Delivery::kGone);
 }
 
+// Nor to one that has no room, and handles nothing: its message is dropped, and that is said.
+TEST_P(ServerCalls, cast_to_one_that_is_full) {
+  bulkhead::ServerOptions options{.spawn = on_core(1)};
+  options.spawn.mailbox_bound = 10;
+  const auto server = till(0, options);
+  EXPECT_TRUE(bulkhead::sys::suspend(server).has_value());
+  const auto cast_many = [&] {
+    std::size_t queued = 0;
+    for (int i = 0; i < 30; ++i) {
+      const Delivery delivery = server.cast(Add{1});
+      EXPECT_TRUE(delivery == Delivery::kQueued || delivery == Delivery::kFull);
+      if (delivery == Delivery::kQueued) ++queued;
+    }
+    return queued;
+  };
+  EXPECT_EQ(cast_many(), 10u);
+  run([&] { EXPECT_EQ(cast_many(), 0u); });
+  EXPECT_EQ(server.info(Tick{1}), Delivery::kFull);
+  EXPECT_EQ(server.call(Get{}).error(), AskError::kFull);
+  EXPECT_EQ(server.send_request(Get{}).wait().error(), AskError::kFull);
+  bulkhead::kill(server.pid());
+  EXPECT_EQ(end_of(server.pid()), Exit::killed());
+}
+
 // Each caller's calls and casts are handled in the order sent.
 TEST_P(ServerCalls, calls_and_casts_are_in_order) {
   const auto server = till();

@@ -5,6 +5,7 @@
 #include <optional>
 #include <stdexcept>
 
+#include "support/process.hpp"
 #include "support/served.hpp"
 
 namespace {
@@ -47,6 +48,26 @@ TEST_P(ServerEnd, stop) {
   EXPECT_TRUE(other.stop(Exit::custom("sold")).has_value());
   expect_end(other, Exit::custom("sold"), 1);
   run([&] { EXPECT_TRUE(till().stop(Exit::shutdown()).has_value()); });
+}
+
+// It returns after the death: what terminate does has been done, and neither the actor nor its name
+// is there.
+TEST_P(ServerEnd, stop_returns_after_death) {
+  struct Slow : Till {
+    using Till::Till;
+    void terminate(const Exit& reason) {
+      this_actor::sleep_for(2ms);
+      Till::terminate(reason);
+    }
+  };
+  for (std::size_t i = 1; i <= 10; ++i) {
+    const auto server = serve<Slow>({.name = "mine"}, &notes);
+    EXPECT_TRUE(server.stop().has_value());
+    EXPECT_FALSE(bulkhead::actor_info(server.pid()).has_value());
+    EXPECT_EQ(notes.diary.count("terminate: normal"), i);
+    EXPECT_EQ(runtime.whereis("mine"), Pid());
+    EXPECT_EQ(server.stop().error(), AskError::kGone);
+  }
 }
 
 // It hangs: the stop times out; and is carried out when it has come to it, before what waits.
@@ -252,12 +273,26 @@ TEST_P(ServerEnd, owned_by_refs) {
   EXPECT_EQ(notes.diary.line(), "last terminate: normal");
 }
 
-// An idle server has no stack: it needs no hibernation. A message wakes it.
+// Heap and stack shrink: an idle server has no stack, and needs no hibernation for it. A message
+// wakes it.
 TEST_P(ServerEnd, hibernate) {
+  constexpr int kMany = 5000;
   std::vector<ServerRef<support::Purse>> servers;
-  for (int i = 0; i < 1000; ++i) servers.push_back(serve<support::Purse>({}, i));
-  for (int i = 0; i < 1000; ++i) EXPECT_EQ(servers[static_cast<std::size_t>(i)].call(Get{}), i);
-  EXPECT_LT(runtime.stats().pool_bytes, 1000u * 16 * 1024);  // the smallest of stacks
+  const auto start_more = [&](int many) {
+    for (int i = 0; i < many; ++i) servers.push_back(serve<support::Purse>({}, i));
+  };
+  start_more(100);
+  EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  const std::size_t mappings = support::mappings();
+  const std::size_t resident = support::resident_bytes();
+  start_more(kMany);
+  for (const auto& server : servers) EXPECT_TRUE(server.call(Get{}).has_value());
+  EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  // A stack has at least one page that was touched, and a guard, which takes mappings.
+  EXPECT_LT(support::resident_bytes() - resident,
+            kMany * std::size_t{2048} * support::kMemoryFactor);
+  EXPECT_LT(support::mappings(), mappings + 100 * support::kMemoryFactor);
+  EXPECT_EQ(servers.back().call(Get{}), kMany - 1);
 }
 
 }  // namespace

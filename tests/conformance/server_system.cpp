@@ -210,6 +210,67 @@ TEST_P(ServerSystem, log) {
   EXPECT_TRUE(sys::get_log(server)->empty());
 }
 
+// All of them are answered while it is suspended, and nothing else is handled.
+TEST_P(ServerSystem, while_it_is_suspended) {
+  const auto server = till(3);
+  EXPECT_EQ(server.call(Get{}), 3);
+  EXPECT_TRUE(sys::suspend(server).has_value());
+  auto waits = server.send_request(Get{});
+  server.cast(Add{1});
+  server.info(Tick{1});
+  const auto statistics = sys::statistics(server);
+  ASSERT_TRUE(statistics.has_value());
+  EXPECT_EQ(statistics->calls, 1u);
+  EXPECT_EQ(statistics->casts, 0u);
+  EXPECT_EQ(statistics->infos, 0u);
+  support::Log<std::string> events;
+  EXPECT_TRUE(sys::trace(server, [&events](const ServerEvent& event) {
+                events.add(to_string(event));
+              }).has_value());
+  EXPECT_TRUE(sys::log(server, 10).has_value());
+  EXPECT_TRUE(sys::get_log(server)->empty());
+  EXPECT_EQ(sys::get_status(server), "sum 3");
+  EXPECT_EQ(sys::get_state(server, [](const Till& state) { return state.format_status(); }),
+            "sum 3");
+  EXPECT_FALSE(waits.check().has_value());
+  EXPECT_EQ(events.size(), 0u);
+  EXPECT_TRUE(sys::resume(server).has_value());
+  EXPECT_EQ(waits.wait(), 3);
+  EXPECT_EQ(server.call(Get{}), 4);
+  // They have been on since: an info, a call and its reply, a cast, a call and its reply.
+  EXPECT_EQ(sys::get_log(server)->size(), 6u);
+  EXPECT_EQ(events.entries(), *sys::get_log(server));
+  EXPECT_TRUE(sys::suspend(server).has_value());
+  EXPECT_TRUE(sys::no_trace(server).has_value());
+  EXPECT_TRUE(sys::log(server, 2).has_value());
+  EXPECT_EQ(sys::get_log(server)->size(), 2u);
+  EXPECT_TRUE(sys::resume(server).has_value());
+  EXPECT_EQ(server.call(Get{}), 4);
+  EXPECT_EQ(events.size(), 6u);
+  EXPECT_EQ(sys::statistics(server)->calls, 4u);
+}
+
+// A Down that comes while it is suspended waits for its turn, too.
+TEST_P(ServerSystem, ends_of_others_while_it_is_suspended) {
+  struct Watching : Till {
+    using Till::handle_info;
+    using Till::Till;
+    void handle_info(const bulkhead::Down& down) { note("down: " + to_string(down.exit)); }
+  };
+  const auto server = serve<Watching>({}, &notes);
+  const bulkhead::Pid other = runtime.spawn([] { this_actor::sleep_for(kForever); });
+  EXPECT_TRUE(server.call(support::Monitor{other}).has_value());
+  EXPECT_TRUE(sys::suspend(server).has_value());
+  server.cast(Note{"cast"});
+  bulkhead::kill(other);
+  EXPECT_EQ(end_of(other), Exit::killed());
+  EXPECT_TRUE(sys::get_status(server).has_value());
+  EXPECT_EQ(notes.diary.line(), "");
+  EXPECT_TRUE(sys::resume(server).has_value());
+  EXPECT_EQ(server.call(Get{}), 0);
+  EXPECT_EQ(notes.diary.line(), "down: killed cast");
+}
+
 // Supervisors answer them, too; while one is suspended its children are not started again.
 TEST_P(ServerSystem, supervisors) {
   const auto supervisor = start({.children = {worker("a"), worker("b")}});

@@ -2,7 +2,8 @@
 // OTP's supervisor_SUITE whose behaviour it checks.
 #include <gtest/gtest.h>
 
-#include <set>
+#include <algorithm>
+#include <utility>
 
 #include "support/supervised.hpp"
 
@@ -250,6 +251,122 @@ TEST_P(SupervisorRestart, count_restarting_children_and_hanging_restart_loop) {
   EXPECT_TRUE(supervisor.stop(Exit::normal(), 60s));
 }
 
+// The same in groups, where each attempt ends those that were started, and begins anew.
+TEST_P(SupervisorRestart, hanging_restart_loop_of_groups) {
+  for (const Strategy strategy : {Strategy::kOneForAll, Strategy::kRestForOne}) {
+    std::atomic<bool> works{false};
+    const auto perhaps = [&]() -> ChildStart {
+      if (!works) return std::unexpected(Exit::custom("not yet"));
+      return worker("b").start();
+    };
+    const SupervisorRef supervisor =
+        start({.strategy = strategy,
+               .intensity = 1'000'000'000,
+               .children = {worker("a"), later_started_by("b", perhaps), worker("c")}});
+    const auto hangs = [&] {
+      return supervisor.which_children().value()[1].state == ChildInfo::State::kRestarting;
+    };
+    const Pid c = pid_of(supervisor, "c");
+    tell(pid_of(supervisor, "a"), Fail{});
+    EXPECT_TRUE(eventually(hangs));
+    for (int i = 0; i < 10; ++i) EXPECT_EQ(supervisor.count_children()->specs, 3u);
+    EXPECT_TRUE(has_ended(c));
+    EXPECT_EQ(supervisor.restart_child("b").error().kind, ChildError::Kind::kRestarting);
+    works = true;
+    await_restart(supervisor, "c", c);
+    EXPECT_EQ(supervisor.count_children()->active, 3u);
+    works = false;
+    tell(pid_of(supervisor, "b"), Fail{});
+    EXPECT_TRUE(eventually(hangs));
+    EXPECT_TRUE(supervisor.terminate_child("b").has_value());
+    EXPECT_EQ(supervisor.which_children().value()[1].state, ChildInfo::State::kStopped);
+    EXPECT_TRUE(supervisor.stop(Exit::normal(), 60s));
+    EXPECT_EQ(diary.count("+a"), diary.count("-a"));
+    EXPECT_EQ(diary.count("+c"), diary.count("-c"));
+  }
+}
+
+// A restart that says to be left out: the child stands there, without a pid, and can be started by
+// hand. The others of its group are started.
+TEST_P(SupervisorRestart, ignored_at_a_restart) {
+  for (const Strategy strategy : {Strategy::kOneForOne, Strategy::kOneForAll}) {
+    std::atomic<bool> works{false};
+    const auto perhaps = [&]() -> ChildStart {
+      if (!works) return Pid();
+      return worker("a").start();
+    };
+    const SupervisorRef supervisor =
+        start({.strategy = strategy, .children = {later_started_by("a", perhaps), worker("b")}});
+    tell(pid_of(supervisor, "a"), Fail{});
+    EXPECT_TRUE(eventually([&] {
+      const auto all = supervisor.which_children().value();
+      return all[0].state == ChildInfo::State::kStopped &&
+             all[1].state == ChildInfo::State::kRunning;
+    }));
+    EXPECT_EQ(supervisor.count_children()->specs, 2u);
+    works = true;
+    EXPECT_TRUE(supervisor.restart_child("a").has_value());
+    EXPECT_TRUE(supervisor.stop());
+  }
+}
+
+// By hand: start order, and the reverse; a child that was added later, or started again by hand,
+// keeps its place.
+TEST_P(SupervisorRestart, order_of_children_after_changes) {
+  const SupervisorRef supervisor =
+      start({.strategy = Strategy::kOneForAll, .children = {worker("a"), worker("b")}});
+  ASSERT_TRUE(supervisor.start_child(worker("c")).has_value());
+  ASSERT_TRUE(supervisor.terminate_child("a").has_value());
+  ASSERT_TRUE(supervisor.restart_child("a").has_value());
+  const Pid c = pid_of(supervisor, "c");
+  tell(pid_of(supervisor, "b"), Fail{});
+  await_restart(supervisor, "c", c);
+  EXPECT_TRUE(supervisor.stop());
+  EXPECT_EQ(diary.line(), "+a +b +c -a +a -b -c -a +a +b +c -c -b -a");
+}
+
+// Ticks that an earlier incarnation has started end with it, and those that others send to it are
+// discarded: the next one hears of neither.
+struct Tick {
+  int incarnation;
+};
+class Ticking {
+ public:
+  Ticking(support::Log<std::pair<int, int>>* seen, std::atomic<int>* incarnations)
+      : seen_(seen), number_(++*incarnations) {}
+  void started() {
+    for (int i = 0; i < 20; ++i) {
+      bulkhead::send_after(1ms + i * 100us, this_actor::address(this), Tick{number_});
+    }
+  }
+  void receive(Fail /*message*/) { throw std::runtime_error("fails"); }
+  void receive(Tick tick) { seen_->add({number_, tick.incarnation}); }
+
+ private:
+  support::Log<std::pair<int, int>>* seen_;
+  int number_;
+};
+
+TEST_P(SupervisorRestart, timers_of_an_earlier_incarnation) {
+  support::Log<std::pair<int, int>> seen;
+  std::atomic<int> incarnations{0};
+  const SupervisorRef supervisor =
+      start({.intensity = 1000, .children = {child<Ticking>("t", &seen, &incarnations)}});
+  Pid pid = pid_of(supervisor, "t");
+  for (int i = 1; i <= 20; ++i) {
+    const bulkhead::Address<Ticking> old(pid);
+    run([old] {
+      bulkhead::send_after(3ms, old, Tick{-1});  // a timer of another
+      old.send(Fail{});
+      this_actor::sleep_for(5ms);
+    });
+    pid = await_restart(supervisor, "t", pid);
+  }
+  EXPECT_TRUE(
+      eventually([&] { return std::ranges::count(seen.entries(), std::pair(21, 21)) == 20; }));
+  for (const auto& [one, tick] : seen.entries()) EXPECT_EQ(one, tick);
+}
+
 TEST_P(SupervisorRestart, backoff) {
   std::atomic<int> attempts{0};
   support::Log<support::Clock::time_point> times;
@@ -273,12 +390,24 @@ TEST_P(SupervisorRestart, backoff) {
   EXPECT_GE(at[2] - at[1], 20ms);
   EXPECT_GE(at[3] - at[2], 20ms);
   EXPECT_GE(at[4] - at[3], 20ms);
-  // While it waits it can be called off.
-  tell(pid_of(supervisor, "a"), Fail{});
-  EXPECT_TRUE(eventually([&] { return supervisor.count_children()->active == 0; }));
-  EXPECT_TRUE(supervisor.terminate_child("a").has_value());
-  std::this_thread::sleep_for(30ms);
-  EXPECT_EQ(supervisor.count_children()->active, 0u);
+}
+
+// While it waits it can be called off.
+TEST_P(SupervisorRestart, backoff_is_called_off) {
+  for (const auto wait : {std::chrono::nanoseconds(1h), std::chrono::nanoseconds(5ms)}) {
+    const SupervisorRef supervisor =
+        start({.backoff = Backoff{.least = wait, .most = wait}, .children = {worker("a")}});
+    tell(pid_of(supervisor, "a"), Fail{});
+    if (wait == 1h) {
+      EXPECT_TRUE(eventually([&] {
+        return supervisor.which_children()->front().state == ChildInfo::State::kRestarting;
+      }));
+    }
+    EXPECT_TRUE(supervisor.terminate_child("a").has_value());
+    std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(supervisor.which_children()->front().state, ChildInfo::State::kStopped);
+    EXPECT_TRUE(supervisor.restart_child("a").has_value());
+  }
 }
 
 // With a strategy of groups, the others are ended at once, and come back with it.

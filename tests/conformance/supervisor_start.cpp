@@ -2,6 +2,8 @@
 // named after the case of OTP's supervisor_SUITE whose behaviour it checks.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "support/supervised.hpp"
 
 namespace {
@@ -168,7 +170,22 @@ TEST_P(SupervisorStart, sup_flags_and_faulty_specs) {
   EXPECT_EQ(fault_of({.backoff = bulkhead::Backoff{.least = 2s, .most = 1s}}), SpecFault::kBackoff);
   EXPECT_EQ(fault_of({.backoff = bulkhead::Backoff{.least = -1s, .most = 1s}}),
             SpecFault::kBackoff);
-  EXPECT_EQ(fault_of({.backoff = bulkhead::Backoff{.jitter = 1.5}}), SpecFault::kBackoff);
+  const std::chrono::nanoseconds longest = std::chrono::nanoseconds::max();
+  for (const bulkhead::Backoff& backoff :
+       {bulkhead::Backoff{.jitter = 1.5}, bulkhead::Backoff{.jitter = -0.1},
+        bulkhead::Backoff{.jitter = std::numeric_limits<double>::quiet_NaN()},
+        bulkhead::Backoff{.most = longest}, bulkhead::Backoff{.reset_after = -1ns}}) {
+    EXPECT_EQ(fault_of({.backoff = backoff}), SpecFault::kBackoff);
+  }
+  // {invalid_strategy, ...} and so on: a number that is none of an enum's values.
+  EXPECT_EQ(fault_of({.strategy = static_cast<Strategy>(4)}), SpecFault::kStrategy);
+  EXPECT_EQ(fault_of({.auto_shutdown = static_cast<bulkhead::AutoShutdown>(3)}),
+            SpecFault::kAutoShutdown);
+  EXPECT_EQ(fault_of({.children = {worker("a", static_cast<Restart>(3))}}), SpecFault::kRestart);
+  ChildSpec clown = worker("a");
+  clown.type = static_cast<ChildType>(2);
+  EXPECT_EQ(fault_of({.children = {clown}}), SpecFault::kType);
+  EXPECT_EQ(fault_of({.strategy = Strategy::kSimpleOneForOne, .like = clown}), SpecFault::kType);
   EXPECT_EQ(fault_of({.children = {worker("")}}), SpecFault::kNoId);
   EXPECT_EQ(fault_of({.children = {started_by("a", nullptr)}}), SpecFault::kNoStart);
   EXPECT_EQ(fault_of({.children = {worker("a"), worker("b"), worker("a")}}), SpecFault::kIdTaken);
@@ -186,6 +203,21 @@ TEST_P(SupervisorStart, sup_flags_and_faulty_specs) {
   EXPECT_EQ(supervisor.start_child(worker("")).error().fault, SpecFault::kNoId);
   EXPECT_EQ(supervisor.start_child(started_by("a", nullptr)).error().fault, SpecFault::kNoStart);
   EXPECT_EQ(supervisor.start_child(significant).error().fault, SpecFault::kSignificant);
+  EXPECT_EQ(supervisor.start_child(clown).error().fault, SpecFault::kType);
+  EXPECT_EQ(supervisor.start_child(std::function<ChildStart()>(left_out)).error().fault,
+            SpecFault::kNoId);
+  EXPECT_EQ(supervisor.count_children()->specs, 0u);
+  // As large as it can be is no fault.
+  ChildSpec large = worker(std::string(1'000'000, 'i'));
+  large.shutdown = std::chrono::hours(24 * 365 * 290);
+  const SupervisorRef patient = start({.intensity = std::numeric_limits<unsigned>::max(),
+                                       .period = longest,
+                                       .children = {large, worker(std::string("a\0b", 3))}});
+  const Pid first = pid_of(patient, large.id);
+  tell(first, support::Fail{});
+  await_restart(patient, large.id, first);
+  EXPECT_EQ(patient.child_spec("a").error().kind, ChildError::Kind::kNotFound);
+  EXPECT_TRUE(patient.stop());
   EXPECT_THROW(worker("a").shutdown = Shutdown(-1s), std::invalid_argument);
 }
 
@@ -210,7 +242,55 @@ TEST_P(SupervisorStart, child_adm) {
   EXPECT_EQ(supervisor.terminate_child(a).error().kind, ChildError::Kind::kNotFound);
   EXPECT_TRUE(supervisor.stop());
   EXPECT_EQ(supervisor.start_child(worker("a")).error().kind, ChildError::Kind::kNoSupervisor);
-  EXPECT_EQ(supervisor.count_children().error().kind, ChildError::Kind::kNoSupervisor);
+  // noproc, of each of them.
+  const auto gone = [](const ChildError& error) {
+    return error.kind == ChildError::Kind::kNoSupervisor && error.call == bulkhead::AskError::kGone;
+  };
+  EXPECT_TRUE(gone(supervisor.count_children().error()));
+  EXPECT_TRUE(gone(supervisor.which_children().error()));
+  EXPECT_TRUE(gone(supervisor.terminate_child("a").error()));
+  EXPECT_TRUE(gone(supervisor.terminate_child(a).error()));
+  EXPECT_TRUE(gone(supervisor.restart_child("a").error()));
+  EXPECT_TRUE(gone(supervisor.delete_child("a").error()));
+  EXPECT_TRUE(gone(supervisor.child_spec("a").error()));
+  EXPECT_TRUE(gone(SupervisorRef().count_children().error()));
+}
+
+// OTP (25): calling_self, and so the start fails.
+TEST_P(SupervisorStart, start_function_that_calls_its_supervisor) {
+  const auto calls = []() -> ChildStart {
+    const auto children = SupervisorRef(this_actor::pid()).which_children();
+    EXPECT_EQ(children.error().call, bulkhead::AskError::kSelf);
+    return std::unexpected(Exit::custom(to_string(children.error())));
+  };
+  auto started = bulkhead::start_supervisor(runtime, {.children = {started_by("a", calls)}});
+  ASSERT_FALSE(started.has_value());
+  EXPECT_EQ(started.error().kind, ChildError::Kind::kFailed);
+}
+
+// What a start function should not return. OTP (25) takes a pid for granted, too: one that it is
+// not linked to is not heard of, and stands among the children until it is terminated.
+TEST_P(SupervisorStart, start_function_that_returns_somebody_else) {
+  const Pid dead = runtime.spawn([] {});
+  const Pid stranger = runtime.spawn_with<support::Worker>(on_core(1), &diary, "stranger").pid();
+  ASSERT_TRUE(support::eventually([&] { return has_ended(dead); }));
+  const SupervisorRef supervisor =
+      start({.children = {started_by("dead", [dead]() -> ChildStart { return dead; }),
+                          started_by("stranger", [stranger]() -> ChildStart { return stranger; }),
+                          started_by("again", [stranger]() -> ChildStart { return stranger; })}});
+  EXPECT_EQ(supervisor.count_children()->specs, 3u);
+  EXPECT_TRUE(supervisor.terminate_child("dead").has_value());
+  EXPECT_TRUE(supervisor.terminate_child("again").has_value());
+  EXPECT_EQ(end_of(stranger), Exit::shutdown());
+  EXPECT_TRUE(supervisor.terminate_child("stranger").has_value());
+  EXPECT_EQ(supervisor.count_children()->active, 0u);
+  // Itself, which it cannot end without ending.
+  EXPECT_TRUE(
+      supervisor.start_child(started_by("self", [] { return ChildStart(this_actor::pid()); }))
+          .has_value());
+  EXPECT_EQ(supervisor.count_children()->active, 1u);
+  EXPECT_EQ(bulkhead::kill(supervisor.pid()), bulkhead::Delivery::kQueued);
+  EXPECT_EQ(end_of(supervisor.pid()), Exit::killed());
 }
 
 TEST_P(SupervisorStart, child_adm_simple) {

@@ -2,6 +2,7 @@
 // supervisor_SUITE whose behaviour it checks.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <thread>
 
 #include "support/supervised.hpp"
@@ -56,19 +57,33 @@ TEST_P(SupervisorStop, sup_stop_infinity) {
 
 TEST_P(SupervisorStop, sup_stop_timeout) {
   const SupervisorRef supervisor = start({.children = {worker("a"), stubborn("b", 10ms)}});
+  const Pid a = pid_of(supervisor, "a");
   const Pid b = pid_of(supervisor, "b");
   const auto begun = support::Clock::now();
   EXPECT_TRUE(supervisor.stop());
   EXPECT_GE(support::Clock::now() - begun, 10ms);
   EXPECT_EQ(end_of(b), Exit::killed());
+  EXPECT_EQ(end_of(a), Exit::shutdown());  // who ends in time is not
 }
 
+// At once: it is not even asked.
 TEST_P(SupervisorStop, sup_stop_brutal_kill) {
-  const SupervisorRef supervisor =
-      start({.children = {worker("a"), stubborn("b", Shutdown::at_once())}});
-  const Pid b = pid_of(supervisor, "b");
+  struct Listening : Stubborn {
+    Listening(support::Diary* d, std::string name) : Stubborn(d, std::move(name)), diary(d) {}
+    void receive(bulkhead::Exited exited) { diary->add(to_string(exited.exit)); }
+    support::Diary* diary;
+  };
+  ChildSpec b = child<Listening>("b", &diary, "b");
+  b.shutdown = Shutdown::at_once();
+  ChildSpec c = worker("c");  // one that would have ended by itself
+  c.shutdown = Shutdown::at_once();
+  const SupervisorRef supervisor = start({.children = {worker("a"), b, c}});
+  const Pid pid_of_b = pid_of(supervisor, "b");
+  const Pid pid_of_c = pid_of(supervisor, "c");
   EXPECT_TRUE(supervisor.stop());
-  EXPECT_EQ(end_of(b), Exit::killed());
+  EXPECT_EQ(end_of(pid_of_b), Exit::killed());
+  EXPECT_EQ(end_of(pid_of_c), Exit::killed());
+  EXPECT_EQ(diary.line(), "+a +b +c -c -b -a");
 }
 
 TEST_P(SupervisorStop, simple_one_for_one_shutdown) {
@@ -137,6 +152,7 @@ TEST_P(SupervisorStop, significant_any) {
        .children = {significant("a", Restart::kTransient), significant("b", Restart::kTemporary),
                     worker("c", Restart::kTransient)}});
   tell(pid_of(supervisor, "c"), End{});  // does not count
+  EXPECT_TRUE(eventually([&] { return supervisor.count_children()->active == 2; }));
   const Pid a = pid_of(supervisor, "a");
   tell(a, Fail{});  // is started again
   await_restart(supervisor, "a", a);
@@ -165,6 +181,65 @@ TEST_P(SupervisorStop, significant_stopped_by_the_supervisor) {
   EXPECT_FALSE(has_ended(supervisor.pid()));
 }
 
+// OTP (25): one that was terminated by hand is out of the count, and the end of the others decides.
+TEST_P(SupervisorStop, significant_all_when_one_was_terminated) {
+  const SupervisorRef supervisor =
+      start({.auto_shutdown = AutoShutdown::kAllSignificant,
+             .children = {significant("a", Restart::kTransient),
+                          significant("b", Restart::kTransient), worker("c")}});
+  EXPECT_TRUE(supervisor.terminate_child("a").has_value());
+  EXPECT_EQ(supervisor.count_children()->active, 2u);
+  tell(pid_of(supervisor, "b"), End{});
+  EXPECT_EQ(end_of(supervisor.pid()), Exit::shutdown());
+}
+
+// OTP (25): a significant temporary child that ends with its group is not started again, and does
+// not end the supervisor.
+TEST_P(SupervisorStop, significant_bystander) {
+  for (const Strategy strategy : {Strategy::kOneForAll, Strategy::kRestForOne}) {
+    for (const AutoShutdown when : {AutoShutdown::kAnySignificant, AutoShutdown::kAllSignificant}) {
+      const SupervisorRef supervisor =
+          start({.strategy = strategy,
+                 .auto_shutdown = when,
+                 .children = {worker("a"), significant("b", Restart::kTemporary), worker("c")}});
+      const Pid a = pid_of(supervisor, "a");
+      const Pid c = pid_of(supervisor, "c");
+      tell(a, Fail{});
+      await_restart(supervisor, "a", a);
+      await_restart(supervisor, "c", c);
+      EXPECT_EQ(supervisor.count_children()->specs, 2u);
+      EXPECT_TRUE(supervisor.stop());
+    }
+  }
+}
+
+// It ends by shutdown: as a permanent child it is started again, as a transient one it is not, and
+// where it is significant, it ends the next one.
+TEST_P(SupervisorStop, significant_escalation) {
+  const auto inner = [this](Restart restart, bool is_significant) {
+    ChildSpec spec =
+        bulkhead::child_supervisor("inner", {.auto_shutdown = AutoShutdown::kAnySignificant,
+                                             .children = {significant("a", Restart::kTransient)}});
+    spec.restart = restart;
+    spec.significant = is_significant;
+    return spec;
+  };
+  const auto end_a = [](SupervisorRef outer) {
+    const Pid pid = pid_of(outer, "inner");
+    tell(pid_of(SupervisorRef(pid), "a"), End{});
+    return pid;
+  };
+  const SupervisorRef permanent = start({.children = {inner(Restart::kPermanent, false)}});
+  await_restart(permanent, "inner", end_a(permanent));
+  const SupervisorRef transient = start({.children = {inner(Restart::kTransient, false)}});
+  EXPECT_EQ(end_of(end_a(transient)), Exit::shutdown());
+  EXPECT_TRUE(eventually([&] { return transient.count_children()->active == 0; }));
+  const SupervisorRef all = start({.auto_shutdown = AutoShutdown::kAllSignificant,
+                                   .children = {inner(Restart::kTransient, true), worker("b")}});
+  end_a(all);
+  EXPECT_EQ(end_of(all.pid()), Exit::shutdown());
+}
+
 // Memory of very many temporary children that have come and gone: none is kept.
 TEST_P(SupervisorStop, do_not_save_start_parameters_for_temporary_children) {
   ChildSpec like;
@@ -184,7 +259,7 @@ TEST_P(SupervisorStop, do_not_save_start_parameters_for_temporary_children) {
       [&] { return simple.count_children()->specs == 0 && ordered.count_children()->specs == 0; }));
 }
 
-// A thousand and eight thousand: eight times the time, or a bit more.
+// Eight times as many: eight times the time, or a bit more.
 TEST_P(SupervisorStop, scale_start_stop_many_children) {
   const auto time_for = [this](int many) {
     const auto begun = support::Clock::now();
@@ -198,9 +273,13 @@ TEST_P(SupervisorStop, scale_start_stop_many_children) {
     });
     return support::Clock::now() - begun;
   };
-  static_cast<void>(time_for(1000));
-  const auto small = time_for(1000);
-  EXPECT_LT(time_for(8000), 4 * 8 * small + 100ms);
+  const auto best_of_some = [&time_for](int many) {
+    auto best = time_for(many);
+    for (int i = 0; i < 3; ++i) best = std::min(best, time_for(many));
+    return best;
+  };
+  const auto small = best_of_some(2000);
+  EXPECT_LT(best_of_some(16'000), 4 * 8 * small + 100ms);
 }
 
 }  // namespace

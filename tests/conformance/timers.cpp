@@ -134,6 +134,66 @@ TEST_P(Timers, that_have_fired_cannot_be_cancelled) {
   EXPECT_EQ(seen.fired, 1);
 }
 
+// Erlang: cancel_timer returns the milliseconds that were left, and false of one that has fired.
+TEST_P(Timers, that_are_cancelled_say_what_was_left) {
+  Seen seen;
+  const auto receiver = runtime.spawn_with<Receiver>(on_core(1), &seen);
+  runtime.spawn_with(on_core(1), [receiver, &seen] {
+    std::chrono::nanoseconds left{-1};
+    const TimerRef fresh = send_after(1h, receiver, after(1h, 1));
+    EXPECT_TRUE(bulkhead::cancel(fresh, &left));
+    EXPECT_LE(left, 1h);
+    EXPECT_GT(left, 1h - 1min);
+    const TimerRef old = send_after(1h, receiver, after(1h, 1));
+    this_actor::sleep_for(20ms);
+    EXPECT_TRUE(bulkhead::cancel(old, &left));
+    EXPECT_LE(left, 1h - 20ms);
+    EXPECT_GT(left, 1h - 1min);
+    const TimerRef due = send_after(0ms, receiver, after(0ms, 2));
+    const TimerRef held = send_after(1ms, receiver, after(1ms, 3));
+    support::burn(3ms);  // the core does not look at the clock meanwhile, so it is not fired
+    if (bulkhead::cancel(held, &left)) {
+      EXPECT_GE(left, 0ns);
+      EXPECT_LE(left, 1ms);
+    }
+    while (seen.fired == 0) this_actor::sleep_for(1ms);
+    left = std::chrono::nanoseconds(-7);
+    EXPECT_FALSE(bulkhead::cancel(due, &left));
+    EXPECT_EQ(left.count(), -7) << "it is left alone";
+  });
+  wait_for_idle();
+}
+
+// Those of one tick are delivered in one turn of the core. It is not held up by it: others run.
+TEST_P(Timers, of_thousands_in_one_tick_do_not_freeze_a_core) {
+  constexpr int kMany = 20'000;
+  auto least = Clock::duration::max();
+  for (int round = 0; round < 5; ++round) {  // the best of some, since others use the machine, too
+    Seen seen;
+    const auto receiver = runtime.spawn_with<Receiver>(pinned_to(0), &seen);
+    runtime.spawn_with(pinned_to(0), [receiver, &seen] {
+      for (int i = 0; i < kMany; ++i) send_after(30ms, receiver, after(30ms, i));
+      while (seen.fired < kMany) this_actor::sleep_for(1ms);
+    });
+    Clock::duration longest{};
+    runtime.spawn_with(pinned_to(0), [&longest, &seen] {
+      auto last = Clock::now();
+      while (seen.fired < kMany) {
+        this_actor::yield();
+        const auto now = Clock::now();
+        if (seen.fired > 0) longest = std::max(longest, now - last);
+        last = now;
+      }
+    });
+    wait_for_idle();
+    EXPECT_EQ(seen.early, 0);
+    EXPECT_EQ(seen.fired, kMany);
+    least = std::min(least, longest);
+    bulkhead::kill(receiver);
+  }
+  EXPECT_LT(least, 20ms * support::kTimeFactor);
+}
+
 TEST_P(Timers, of_others_and_of_nobody_cannot_be_cancelled) {
   Seen seen;
   support::Log<TimerRef> shared;

@@ -142,7 +142,8 @@ class EventServer final : public GenServer {
     }
     try {
       handler->init();
-    } catch (const std::exception&) {
+    } catch (...) {
+      rethrow_if_ending();
       return std::unexpected(handler_failed(std::current_exception()));
     }
     handlers_.push_back({std::move(id), std::move(handler)});
@@ -155,7 +156,8 @@ class EventServer final : public GenServer {
       bool stays = false;
       try {
         stays = handlers_[i].handler->handle_event(event) == Next::kStay;
-      } catch (const std::exception&) {
+      } catch (...) {
+        rethrow_if_ending();
         report(handler_report(handlers_[i].id, std::current_exception()));
         reason = Exit::panic(std::current_exception());
       }
@@ -171,7 +173,8 @@ class EventServer final : public GenServer {
     handlers_.erase(at);
     try {
       gone.handler->terminate(reason);
-    } catch (const std::exception&) {
+    } catch (...) {
+      rethrow_if_ending();
       report(handler_report(gone.id, std::current_exception()));
     }
   }

@@ -14,6 +14,7 @@
 
 #include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -30,7 +31,9 @@ namespace bulkhead {
 
 /// How a server is started.
 struct ServerOptions {
-  // A name that it is registered by comes here.
+  /// The name that it has in the runtime's registry, from before its init on. If another actor has
+  /// it, the server is not started.
+  std::optional<std::string> name = {};
   /// Tied to the actor that starts it, as by this_actor::link, from the first moment on; but when
   /// it cannot be started, that learns so from the result, and in no other way.
   bool linked = false;
@@ -48,18 +51,36 @@ struct ServerOptions {
 /// Why a server was not started. Nothing is left of it: no link, no message.
 struct StartError {
   enum class Kind : std::uint8_t {
-    kIgnored,   ///< it wants to be left out: InitResult::ignore()
-    kFailed,    ///< its init failed: see `exit`
-    kTimedOut,  ///< its init took too long; it was killed
-    kStopped,   ///< the runtime is not running, or the caller is to end
+    kIgnored,         ///< it wants to be left out: InitResult::ignore()
+    kFailed,          ///< its init failed: see `exit`
+    kTimedOut,        ///< its init took too long; it was killed
+    kStopped,         ///< the runtime is not running, or the caller is to end
+    kAlreadyStarted,  ///< its name is that of another actor: see `pid`
   };
   Kind kind;
   Exit exit = {};
+  Pid pid = {};
 };
 [[nodiscard]] std::string to_string(const StartError& error);
 
 namespace otp {
 
+/// Where a server is started: in an actor, or in a runtime that is not the caller's.
+class Place {
+ public:
+  Place() = default;
+  explicit Place(Runtime& runtime) noexcept : runtime_(&runtime) {}
+  /// Who has a name. Throws std::invalid_argument when it cannot be one.
+  [[nodiscard]] Pid whereis(const std::string& name) const;
+  void unregister_name(const std::string& name, Pid actor) const;
+
+ private:
+  Runtime* runtime_ = nullptr;
+};
+
+/// Why it need not be tried, if so.
+[[nodiscard]] std::expected<void, StartError> may_begin(const Place& place,
+                                                        const ServerOptions& options);
 /// What has come of an Init.
 [[nodiscard]] std::expected<void, StartError> begun(std::expected<InitDone, AskError> answer,
                                                     const Exit& why);
@@ -67,11 +88,11 @@ namespace otp {
 void forget(Pid server, const ServerOptions& options);
 
 template <class S>
-std::expected<ServerRef<S>, StartError> begin(Address<Server<S>> server,
+std::expected<ServerRef<S>, StartError> begin(const Place& place, Address<Server<S>> server,
                                               const ServerOptions& options) {
   constexpr std::chrono::milliseconds kUntilItIsKilled{100};  // one that waits nowhere is not
   Exit why;
-  auto answer = server.ask(Init{options.linked}, options.timeout, &why);
+  auto answer = server.ask(Init{options.linked, options.name}, options.timeout, &why);
   const bool late = !answer && answer.error() == AskError::kTimedOut;
   auto result = begun(std::move(answer), why);
   if (result && options.owned_by_refs) return ServerRef<S>::owner_of(server.pid());
@@ -79,6 +100,7 @@ std::expected<ServerRef<S>, StartError> begin(Address<Server<S>> server,
   forget(server.pid(), options);
   if (late) static_cast<void>(kill(server.pid()));
   static_cast<void>(server.ask(AwaitEnd{}, late ? Timeout(kUntilItIsKilled) : kForever));
+  if (late && options.name) place.unregister_name(*options.name, server.pid());
   return std::unexpected(std::move(result.error()));
 }
 
@@ -99,8 +121,10 @@ template <class S, class... Args>
 [[nodiscard]] std::expected<ServerRef<S>, StartError> start_server(const ServerOptions& options,
                                                                    Args&&... args) {
   otp::check_server<S>();
+  const otp::Place here;
+  if (auto may = otp::may_begin(here, options); !may) return std::unexpected(may.error());
   return otp::begin<S>(
-      spawn_with<otp::Server<S>>(otp::spawn_options(options), std::forward<Args>(args)...),
+      here, spawn_with<otp::Server<S>>(otp::spawn_options(options), std::forward<Args>(args)...),
       options);
 }
 /// From a thread outside; without link and monitor.
@@ -109,7 +133,10 @@ template <class S, class... Args>
                                                                    const ServerOptions& options,
                                                                    Args&&... args) {
   otp::check_server<S>();
+  const otp::Place there(runtime);
+  if (auto may = otp::may_begin(there, options); !may) return std::unexpected(may.error());
   return otp::begin<S>(
+      there,
       runtime.spawn_with<otp::Server<S>>(otp::spawn_options(options), std::forward<Args>(args)...),
       options);
 }
@@ -121,7 +148,8 @@ template <class S>
 }
 
 /// A child that is a server, constructed each time from copies of the arguments. Its supervisor
-/// waits for its init, for `timeout`; one that wants to be left out is.
+/// waits for its init, as long as that takes; one that wants to be left out is. For other options,
+/// a timeout for instance, write a ChildSpec::start that calls start_server.
 template <class S, class... Args>
 [[nodiscard]] ChildSpec child_server(std::string id, Args... args) {
   ChildSpec spec;

@@ -3,7 +3,9 @@
 
 #include <cstdint>
 #include <exception>
+#include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -21,6 +23,8 @@ namespace bulkhead {
 namespace otp {
 /// On stderr.
 void print_report(std::string_view text);
+/// In a `catch (...)`: throws again what unwinds an actor that is to end.
+void rethrow_if_ending();
 }  // namespace otp
 
 /// What a server's init comes to.
@@ -103,10 +107,12 @@ struct Init {
   struct Done;
   using Answer = Done;
   bool linked;
+  std::optional<std::string> name;
 };
 struct Init::Done {
   InitResult::Kind kind;
   Exit exit;
+  Pid name_holder = {};  // who has the name that it was to have
 };
 using InitDone = Init::Done;
 
@@ -127,6 +133,8 @@ concept HasStatus = requires(const S& server) {
   { server.format_status() } -> std::convertible_to<std::string>;
 };
 
+/// Gives the calling actor that name; else says who has it, or why not.
+[[nodiscard]] std::expected<void, InitDone> take_name(const std::string& name);
 [[noreturn]] void refuse_to_continue(std::string_view server);
 [[noreturn]] void refuse_to_be_idle(std::string_view server);
 /// The text of a report on a server that got something it does not know.
@@ -195,6 +203,12 @@ class Server final : public System<Server<S>>,
 
   void receive(Init begin, Reply<InitDone> reply) {
     if (begin.linked) parent_ = this_actor::parent();
+    if (begin.name) {
+      if (auto named = take_name(*begin.name); !named) {
+        refuse(InitResult::ignore());
+        return static_cast<void>(reply(std::move(named.error())));
+      }
+    }
     try {
       const InitResult result = init();
       self_ = this_actor::pid();
@@ -251,7 +265,8 @@ class Server final : public System<Server<S>>,
     ++this->statistics_.system;
     try {
       return look.function(std::as_const(server_));
-    } catch (const std::exception&) {
+    } catch (...) {
+      rethrow_if_ending();
       return std::unexpected(Exit::panic(std::current_exception()));
     }
   }
@@ -263,7 +278,8 @@ class Server final : public System<Server<S>>,
       replace.function(changed);
       server_ = std::move(changed);
       return {};
-    } catch (const std::exception&) {
+    } catch (...) {
+      rethrow_if_ending();
       return std::unexpected(Exit::panic(std::current_exception()));
     }
   }
@@ -277,7 +293,8 @@ class Server final : public System<Server<S>>,
     if constexpr (HasStatus<S>) {
       try {
         return server_.format_status();
-      } catch (const std::exception&) {
+      } catch (...) {
+        rethrow_if_ending();
         return failed_status(std::current_exception());
       }
     } else {

@@ -63,11 +63,16 @@ enum class SpecFault : std::uint8_t {
   kIdTaken,       ///< two children have it
   kNoStart,       ///< no function to start it
   kNoPeriod,      ///< of the supervisor: zero or negative
-  kBackoff,       ///< of the supervisor: negative, least above most, or jitter outside 0 to 1
+  kBackoff,       ///< of the supervisor: negative, least above most, most above 100 years, or
+                  ///< jitter outside 0 to 1
   kSignificant,   ///< a permanent child, or one of a supervisor that never shuts down by itself
   kTemplateOnly,  ///< kSimpleOneForOne has no children to begin with
   kName,          ///< its name is empty, or longer than 255 bytes
   kNameShared,    ///< children of kSimpleOneForOne are many, and a name is one actor's
+  kStrategy,      ///< of the supervisor: none of Strategy's
+  kAutoShutdown,  ///< of the supervisor: none of AutoShutdown's
+  kRestart,       ///< none of Restart's
+  kType,          ///< none of ChildType's
 };
 
 /// Why a child, or a supervisor, was not started, or not found.
@@ -145,6 +150,7 @@ class SupervisorRef {
 
   [[nodiscard]] std::expected<std::vector<ChildInfo>, ChildError> which_children() const;
   [[nodiscard]] std::expected<ChildCount, ChildError> count_children() const;
+  /// Of a temporary child that runs, without its `start`: that is needed no more.
   [[nodiscard]] std::expected<ChildSpec, ChildError> child_spec(std::string id) const;
 
   /// Ends it, children first, for that reason, and waits until it has ended. False when time is up

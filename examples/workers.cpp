@@ -24,7 +24,7 @@ namespace {
 // A bug: there is nothing to take out, so this throws std::bad_optional_access.
 long take_what_is_missing() {
   const std::optional<long> missing;
-  return missing.value();
+  return missing.value();  // NOLINT(bugprone-unchecked-optional-access): that is the bug
 }
 
 void print_end(const char* who, const bulkhead::Exit& exit) {
@@ -66,7 +66,7 @@ class Boss {
       const auto worker =
           bulkhead::spawn_with<Worker>({.monitor = &monitor}, bulkhead::this_actor::address(this));
       worker.send(Square{number});
-      workers_.push_back({monitor, std::nullopt});
+      workers_.push_back({monitor});
     }
   }
 
@@ -74,18 +74,20 @@ class Boss {
 
   // One for each worker, behind all that it has sent. Which worker ends first is open: they may run
   // on two cores. So what became of them is told when both have ended.
-  void receive(bulkhead::Down down) {
-    std::ranges::find(workers_, down.monitor, &Hired::monitor)->exit = std::move(down.exit);
-    if (!std::ranges::all_of(workers_, [](const Hired& worker) { return worker.exit.has_value(); }))
-      return;
-    for (const Hired& worker : workers_) print_end("worker", *worker.exit);
+  void receive(const bulkhead::Down& down) {
+    Hired& gone = *std::ranges::find(workers_, down.monitor, &Hired::monitor);
+    gone.ended = true;
+    gone.exit = down.exit;
+    if (!std::ranges::all_of(workers_, &Hired::ended)) return;
+    for (const Hired& worker : workers_) print_end("worker", worker.exit);
     bulkhead::this_actor::stop();
   }
 
  private:
   struct Hired {
     bulkhead::MonitorRef monitor;
-    std::optional<bulkhead::Exit> exit;
+    bool ended = false;
+    bulkhead::Exit exit = {};
   };
   std::vector<Hired> workers_;
 };

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -140,7 +141,8 @@ class Connection {
   std::string get(const Words& words) {
     const auto value = store().call(Get{std::string(words[1])});
     if (!value) return not_answered(value.error());
-    return *value ? "VALUE " + **value : "NONE";
+    if (const std::optional<std::string>& found = *value) return "VALUE " + *found;
+    return "NONE";
   }
 
   std::string remove(const Words& words) {

@@ -69,7 +69,7 @@ void Store::put(Item item) {
 bool Store::remove(const std::string& key) {
   const auto found = keys_.find(key);
   if (found == keys_.end()) return false;
-  if (found->second.until) deadlines_.erase({*found->second.until, key});
+  if (const auto until = found->second.until) deadlines_.erase({*until, key});
   keys_.erase(found);
   return true;
 }
@@ -97,14 +97,18 @@ bulkhead::ServerRef<Store> store() {
 bulkhead::InitResult Snapshotter::init() {
   bulkhead::this_actor::trap_exits(true);  // or terminate could not wait for the store and the disk
   // Now, and not when there is something to lose: can it be written?
-  if (auto saved = save(); !saved) {
+  if (auto saved = handle_call(Save{}); !saved) {
     return bulkhead::InitResult::stop(bulkhead::Exit::custom(std::move(saved.error())));
   }
   bulkhead::send_after(every_, bulkhead::server_address(this), Tick{});
   return bulkhead::InitResult::ok();
 }
 
-std::expected<std::size_t, std::string> Snapshotter::handle_call(Save) { return save(); }
+std::expected<std::size_t, std::string> Snapshotter::handle_call(Save) {
+  const auto contents = store().call(Copy{}, bulkhead::kForever);
+  if (!contents) return std::unexpected("the store: " + to_string(contents.error()));
+  return write(*contents);
+}
 
 void Snapshotter::handle_info(Tick) {
   save_changes();
@@ -119,19 +123,19 @@ void Snapshotter::terminate(const bulkhead::Exit& exit) {
 bool Snapshotter::save_changes() {
   const auto changes = store().call(Changes{}, bulkhead::kForever);
   if (!changes || *changes == saved_) return true;
-  const auto saved = save();
-  if (!saved) std::fprintf(stderr, "store: no snapshot: %s\n", saved.error().c_str());
-  return saved.has_value();
+  const auto contents = store().call(Copy{}, bulkhead::kForever);
+  if (!contents) return true;
+  const auto written = write(*contents);
+  if (!written) std::fprintf(stderr, "store: no snapshot: %s\n", written.error().c_str());
+  return written.has_value();
 }
 
-std::expected<std::size_t, std::string> Snapshotter::save() {
-  const auto contents = store().call(Copy{}, bulkhead::kForever);
-  if (!contents) return std::unexpected("the store: " + to_string(contents.error()));
-  if (auto saved = save_snapshot(file_, contents->items); !saved) {
+std::expected<std::size_t, std::string> Snapshotter::write(const Contents& contents) {
+  if (auto saved = save_snapshot(file_, contents.items); !saved) {
     return std::unexpected(std::move(saved.error()));
   }
-  saved_ = contents->changes;
-  return contents->items.size();
+  saved_ = contents.changes;
+  return contents.items.size();
 }
 
 bulkhead::ServerRef<Snapshotter> snapshotter() {

@@ -96,8 +96,8 @@ class Snapshotter : public bulkhead::GenServer {
   void terminate(const bulkhead::Exit& exit);
 
  private:
-  std::expected<std::size_t, std::string> save();
   bool save_changes();
+  std::expected<std::size_t, std::string> write(const Contents& contents);
 
   std::string file_;
   std::chrono::duration<double> every_;

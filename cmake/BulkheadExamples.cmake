@@ -1,5 +1,6 @@
-# examples/*.cpp: one program each, named as its file. With an examples/<name>.expected beside it,
-# the program is also a test: its standard output must be exactly that.
+# examples/<name>.cpp, or all that is in examples/<name>/: a program of that name. With an
+# examples/<name>.expected beside it, it is also a test: its standard output must be exactly that.
+# With an examples/<name>/<name>_test.py, that script is a test, and gets the program to run.
 
 include_guard(GLOBAL)
 
@@ -31,20 +32,43 @@ function(bulkhead_example_test name)
   set_tests_properties(example/${name} PROPERTIES LABELS example TIMEOUT 60)
 endfunction()
 
+function(bulkhead_example_script name script)
+  if(NOT BULKHEAD_TESTS)
+    return()
+  endif()
+  add_test(NAME example/${name} COMMAND
+    ${Python3_EXECUTABLE} ${script} ${CMAKE_CROSSCOMPILING_EMULATOR} $<TARGET_FILE:${name}>)
+  set_tests_properties(example/${name} PROPERTIES
+    LABELS example TIMEOUT ${BULKHEAD_TEST_TIMEOUT})
+endfunction()
+
 bulkhead_glob(example_sources examples "*.cpp")
 bulkhead_glob(example_outputs examples "*.expected")
+bulkhead_glob(example_scripts examples "*_test.py")
+set(example_names)
 foreach(source IN LISTS example_sources)
-  cmake_path(GET source STEM name)
-  bulkhead_program(${name} examples SOURCES ${source} LIBRARIES CLI11::CLI11)
+  file(RELATIVE_PATH path ${PROJECT_SOURCE_DIR}/examples ${source})
+  string(REGEX REPLACE "[./].*" "" name ${path})
+  list(APPEND example_names ${name})
+  list(APPEND example_sources_${name} ${source})
+endforeach()
+list(REMOVE_DUPLICATES example_names)
+foreach(name IN LISTS example_names)
+  bulkhead_program(${name} examples SOURCES ${example_sources_${name}} LIBRARIES CLI11::CLI11)
   add_dependencies(examples ${name})
-  cmake_path(REPLACE_EXTENSION source expected OUTPUT_VARIABLE expected)
+  set(expected ${PROJECT_SOURCE_DIR}/examples/${name}.expected)
   if(expected IN_LIST example_outputs)
     bulkhead_example_test(${name} --expected ${expected})
     list(REMOVE_ITEM example_outputs ${expected})
   endif()
+  set(script ${PROJECT_SOURCE_DIR}/examples/${name}/${name}_test.py)
+  if(script IN_LIST example_scripts)
+    bulkhead_example_script(${name} ${script})
+    list(REMOVE_ITEM example_scripts ${script})
+  endif()
 endforeach()
-foreach(output IN LISTS example_outputs)
-  message(FATAL_ERROR "${output} has no example of the same name beside it.")
+foreach(test IN LISTS example_outputs example_scripts)
+  message(FATAL_ERROR "${test} has no example of the same name beside it.")
 endforeach()
 
 # --- the first C++ block of README.md after the marker is a program, and it runs ---

@@ -104,7 +104,8 @@ Member::Member(World* world, std::uint64_t seed, Temper temper, Pid supervisor, 
 void Member::started() {
   if (temper_ != Temper::kPlain) this_actor::trap_exits(true);
   world_->make_known(this_actor::pid(), random_);
-  // A supervisor that is killed while it waits for the end of a child is not linked to that any more.
+  // A supervisor that is killed while it waits for the end of a child is not linked to that any
+  // more.
   if (supervisor_ && temper_ == Temper::kStubborn)
     of_supervisor_ = this_actor::monitor(supervisor_);
   if (supervisor_ && !world_->over) this_actor::address(this).send(Act{3});
@@ -119,7 +120,8 @@ void Member::receive(Act act) {
   this_actor::address(this).send(Act{3});
 }
 
-// Whoever sends this has found it by the name that its supervisor gives it, which nobody takes away.
+// Whoever sends this has found it by the name that its supervisor has given it, and nobody takes
+// that away.
 void Member::receive(Poke /*message*/) {
   if (bulkhead::name_of(this_actor::pid()) != name_) ++world_->wrong;
 }

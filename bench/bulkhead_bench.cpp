@@ -3,6 +3,7 @@
 #include "bulkhead_blocked.hpp"
 #include "bulkhead_lives.hpp"
 #include "bulkhead_messages.hpp"
+#include "bulkhead_otp.hpp"
 #include "bulkhead_run_queues.hpp"
 #include "bulkhead_threads.hpp"
 #include "bulkhead_timing.hpp"
@@ -37,6 +38,11 @@ int main(int argc, char** argv) {
                                 {"pairs_mutex", bench::pairs_mutex},
                                 {"pairs_ring", bench::pairs_ring},
                                 {"pairs_striped", bench::pairs_striped},
+                                {"monitor", bench::monitor},
+                                {"link_storm", bench::link_storm},
+                                {"restart", bench::restart},
+                                {"whereis", bench::whereis},
+                                {"server_call", bench::server_call},
                             },
                             argc, argv);
 }

@@ -66,6 +66,7 @@ class System {
   }
 
   ::bulkhead::Runtime* operator->() { return &runtime_; }
+  ::bulkhead::Runtime& operator*() { return runtime_; }
   [[nodiscard]] Port<Sum> observer() const { return observer_; }
 
   /// Waits until the observer has heard all, and returns the total.

@@ -124,7 +124,8 @@ foreach(kind IN ITEMS mutex ring striped)
   add_test(NAME run_queue/${kind}/conformance
     COMMAND conformance --gtest_brief=1 --gtest_filter=${run_queue_filter}:-${run_queue_left_out})
   add_test(NAME run_queue/${kind}/stress
-    COMMAND stress --gtest_brief=1 --gtest_filter=*/RandomPrograms.*:*/BondStorm.*)
+    COMMAND stress --gtest_brief=1
+      --gtest_filter=*/RandomPrograms.*:*/BondStorm.*:*/SupervisionTree.*/5_cores)
   set_tests_properties(run_queue/${kind}/conformance run_queue/${kind}/stress PROPERTIES
     ENVIRONMENT "BULKHEAD_TEST_RUN_QUEUE=${kind};BULKHEAD_STRESS_SECONDS=1"
     LABELS run_queue PROCESSORS 2 TIMEOUT ${BULKHEAD_TEST_TIMEOUT})

@@ -8,6 +8,9 @@
 //       statistics         a line each second
 //
 //     echo [--port N] [--connections N] [--idle SECONDS] [--drain SECONDS] [--cores N]
+//          [--kill-every SECONDS]
+//
+// The last is for trials: it kills actors of the tree at random, to show that the service goes on.
 //
 // Each second in which something has changed it prints what it does. Ctrl-C or SIGTERM: it accepts
 // no more, lets connections finish, closes those that do not, and exits with 0. A second signal
@@ -26,6 +29,7 @@
 #include <cstdio>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -43,6 +47,7 @@ struct Settings {
   std::chrono::duration<double> idle = 60s;
   std::chrono::duration<double> drain = 5s;
   std::optional<std::size_t> cores;
+  std::optional<std::chrono::duration<double>> kill_every;
 };
 
 struct Counts {
@@ -50,6 +55,7 @@ struct Counts {
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> shed{0};
   std::atomic<std::uint64_t> requests{0};
+  std::atomic<std::uint64_t> killed{0};
 };
 
 // One client. It owns its stream, which is closed with it, however it ends.
@@ -143,6 +149,35 @@ class Acceptor {
   Counts& counts_;
 };
 
+// For trials. As long as there are clients, it kills one connection after the other, and each
+// twentieth time one of the root's children in its place: which at ten kills a second is as often
+// as the root puts up with.
+class Killer {
+ public:
+  Killer(bulkhead::SupervisorRef root, std::chrono::duration<double> every, Counts& counts)
+      : root_(root), every_(every), counts_(counts) {}
+
+  void operator()() {
+    for (;;) {
+      bulkhead::this_actor::sleep_for(every_);
+      const bulkhead::SupervisorRef connections(bulkhead::whereis("connections"));
+      auto victims = connections.which_children();
+      if (!victims || victims->empty()) continue;
+      if (counts_.killed % 20 == 19) victims = root_.which_children();
+      if (!victims || victims->empty()) continue;
+      std::uniform_int_distribution<std::size_t> any(0, victims->size() - 1);
+      static_cast<void>(bulkhead::kill((*victims)[any(random_)].pid));
+      ++counts_.killed;
+    }
+  }
+
+ private:
+  bulkhead::SupervisorRef root_;
+  std::chrono::duration<double> every_;
+  Counts& counts_;
+  std::minstd_rand random_{std::random_device()()};
+};
+
 // One line each second, but none that is as the last one.
 class Report {
  public:
@@ -156,10 +191,11 @@ class Report {
     std::snprintf(
         line, sizeof line,
         "connections %llu open, %llu accepted, %llu shed | requests %llu, %llu/s | failures %llu | "
-        "actors %llu | messages %llu, %llu/s\n",
+        "killed %llu | actors %llu | messages %llu, %llu/s\n",
         number(counts_.open.load()), number(counts_.accepted.load()), number(counts_.shed.load()),
         number(requests), number(requests - requests_), number(stats.actors_failed),
-        number(stats.actors()), number(stats.handled), number(stats.handled - handled_));
+        number(counts_.killed.load()), number(stats.actors()), number(stats.handled),
+        number(stats.handled - handled_));
     if (std::exchange(last_, line) != line) {
       std::fputs(line, stdout);
       std::fflush(stdout);
@@ -239,6 +275,7 @@ int serve(const Settings& settings) {
   }
   Service service{settings, {}, *std::move(listener), {}};
   unsigned long long cut = 0;
+  bulkhead::Pid killer;
   bulkhead::Application echo;
   echo.name = "echo";
   echo.config.cores = settings.cores;
@@ -247,12 +284,15 @@ int serve(const Settings& settings) {
     service.report.emplace(runtime, service.counts);
     return tree(runtime, service);
   };
-  echo.started = [&service](bulkhead::Runtime& runtime, bulkhead::SupervisorRef) {
+  echo.started = [&service, &killer](bulkhead::Runtime& runtime, bulkhead::SupervisorRef root) {
+    const Settings& given = service.settings;
+    if (given.kill_every) killer = runtime.spawn(Killer(root, *given.kill_every, service.counts));
     std::printf("listening on %s, with %zu cores; Ctrl-C ends it\n",
                 to_string(service.listener.local()).c_str(), runtime.cores());
     std::fflush(stdout);
   };
-  echo.stopping = [&service, &cut](bulkhead::Runtime&) {
+  echo.stopping = [&service, &cut, &killer](bulkhead::Runtime&) {
+    static_cast<void>(bulkhead::kill(killer));
     drain(service);
     cut = service.counts.open.load();
   };
@@ -268,6 +308,7 @@ int main(int argc, char** argv) {
   unsigned port = settings.port;
   double idle = settings.idle.count();
   double drain = settings.drain.count();
+  std::optional<double> kill_every;
   CLI::App app("A TCP echo server on 127.0.0.1, one actor a connection.");
   app.add_option("-p,--port", port, "TCP port; 0 takes a free one")
       ->capture_default_str()
@@ -283,6 +324,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1e6));
   app.add_option("--cores", settings.cores, "Scheduler threads; default: one a CPU")
       ->check(CLI::Range(1, 256));
+  app.add_option("--kill-every", kill_every,
+                 "For trials: seconds after which an actor of the tree is killed, again and again")
+      ->check(CLI::Range(0.1, 1e6));
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return std::string("echo: ") + error.what() + "\nRun echo --help for what it understands.\n";
   });
@@ -294,6 +338,7 @@ int main(int argc, char** argv) {
   settings.port = static_cast<std::uint16_t>(port);
   settings.idle = std::chrono::duration<double>(idle);
   settings.drain = std::chrono::duration<double>(drain);
+  if (kill_every) settings.kill_every = std::chrono::duration<double>(*kill_every);
   try {
     return serve(settings);
   } catch (const std::exception& error) {

@@ -61,6 +61,10 @@ void print_summary(const echo::LoadOptions& options, const echo::LoadReport& rep
         static_cast<unsigned long long>(report.faults_sent),
         static_cast<unsigned long long>(report.faults_closed));
   }
+  if (options.cuts) {
+    std::printf("  cuts        %llu connections were broken off by the server\n",
+                static_cast<unsigned long long>(report.cuts));
+  }
   if (report.reconnects != 0) {
     std::printf("  reconnects  %llu\n", static_cast<unsigned long long>(report.reconnects));
   }
@@ -78,7 +82,8 @@ void print_json(const echo::LoadOptions& options, const echo::LoadReport& report
   std::printf(
       "{\"connections\":%u,\"message_bytes\":%zu,\"seconds\":%.6f,\"requests\":%llu,"
       "\"requests_per_s\":%.1f,\"p50_us\":%.2f,\"p99_us\":%.2f,\"p999_us\":%.2f,\"max_us\":%.2f,"
-      "\"faults_sent\":%llu,\"faults_closed\":%llu,\"reconnects\":%llu,\"errors\":%llu,\"ok\":%s}"
+      "\"faults_sent\":%llu,\"faults_closed\":%llu,\"cuts\":%llu,\"reconnects\":%llu,\"errors\":%"
+      "llu,\"ok\":%s}"
       "\n",
       options.connections, options.message_bytes, report.seconds,
       static_cast<unsigned long long>(report.requests()), rate(report),
@@ -86,6 +91,7 @@ void print_json(const echo::LoadOptions& options, const echo::LoadReport& report
       microseconds(latency.percentile(0.999)), microseconds(latency.max()),
       static_cast<unsigned long long>(report.faults_sent),
       static_cast<unsigned long long>(report.faults_closed),
+      static_cast<unsigned long long>(report.cuts),
       static_cast<unsigned long long>(report.reconnects),
       static_cast<unsigned long long>(report.error_count()), report.ok() ? "true" : "false");
 }
@@ -131,6 +137,9 @@ int main(int argc, char** argv) {
       ->check(CLI::Range(0.0, 1.0));
   app.add_flag("--churn{100}", options.churn,
                "Close each connection after 100 messages (or --churn=N), and make a new one");
+  app.add_flag(
+      "--cuts", options.cuts,
+      "Make connections anew that the server breaks off, and count them, but not as errors");
   app.add_flag("--json", json, "One line of JSON at the end, and nothing else");
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return std::string("echo_load: ") + error.what() +

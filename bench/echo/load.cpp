@@ -147,6 +147,7 @@ class Load {
     int error = 0;
     socklen_t length = sizeof error;
     ::getsockopt(slot.fd, SOL_SOCKET, SO_ERROR, &error, &length);
+    if (error == ECONNRESET && options_.cuts) return cut(slot);
     if (error != 0) return cannot_connect(error);
     slot.state = Slot::State::kReady;
     watch(EPOLL_CTL_MOD, slot, EPOLLIN);
@@ -248,9 +249,15 @@ class Load {
       ++report_.faults_closed;
       return reopen(slot);
     }
+    if (by_server && options_.cuts) return cut(slot);
     if (by_server)
       return error(slot, Fault::kClosedByServer, "the server closed a connection in the middle");
     error(slot, Fault::kSystem, "a connection broke: " + reason(error_number));
+  }
+
+  void cut(Slot& slot) {
+    ++report_.cuts;
+    reopen(slot);
   }
 
   void error(Slot& slot, Fault kind, std::string what) {

@@ -27,7 +27,8 @@ struct LoadOptions {
   double faults =
       0.0;  ///< Share of the connections that start with 'X' and must be closed by the server.
   std::uint64_t churn =
-      0;  ///< Messages after which a connection is closed and made anew; 0: never.
+      0;              ///< Messages after which a connection is closed and made anew; 0: never.
+  bool cuts = false;  ///< Connections that the server breaks off are made anew, and are no errors.
 };
 
 inline constexpr std::size_t kSmallestMessage = 16;
@@ -49,7 +50,8 @@ struct LoadReport {
   Histogram latency;     ///< Of the replies within the measured time.
   std::uint64_t faults_sent = 0;
   std::uint64_t faults_closed = 0;  ///< Closed by the server, as they should be.
-  std::uint64_t reconnects = 0;     ///< By churn, after faults, and after errors.
+  std::uint64_t cuts = 0;           ///< Broken off by the server, where that is no error.
+  std::uint64_t reconnects = 0;     ///< By churn, after faults, cuts, and errors.
   std::array<std::uint64_t, static_cast<std::size_t>(Fault::kCount)> errors{};
   std::string first_error;
   std::string stopped;  ///< Why it ended early; empty if it did not.

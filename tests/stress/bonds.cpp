@@ -1,220 +1,109 @@
-// C12: a storm of spawns, links, monitors, exits and kills at random, and what must hold when it
-// has calmed down: links are seen from both ends and lead to the living only; each monitor has told
-// once, or has been ended, or watches one that lives; everybody has ended for a reason that exists.
+// C12, C13, C15: a storm of spawns, links, monitors, names, exits and kills at random, also among
+// children of supervisors, and what must hold when it has calmed down: links are seen from both
+// ends and lead to the living only; each monitor has told once, or has been ended, or watches one
+// that lives; names are those of the living; supervisors know exactly their children that live, and
+// those have their names; everybody has ended for a reason that exists; and nobody is left.
 #include <gtest/gtest.h>
-#include <bulkhead/bulkhead.hpp>
 
-#include <array>
-#include <atomic>
+#include <algorithm>
 #include <map>
-#include <mutex>
-#include <set>
-#include <unordered_set>
-#include <vector>
+#include <thread>
+#include <utility>
 
+#include "stress/bond_world.hpp"
 #include "support/on_cores.hpp"
-#include "support/seed.hpp"
 
 namespace {
 
-namespace this_actor = bulkhead::this_actor;
 using bulkhead::Address;
+using bulkhead::ChildInfo;
 using bulkhead::Config;
-using bulkhead::Down;
 using bulkhead::Exit;
-using bulkhead::Exited;
-using bulkhead::MonitorRef;
 using bulkhead::Pid;
 using bulkhead::Runtime;
-using bulkhead::SpawnOptions;
-using bulkhead::this_actor::Flush;
+using bulkhead::SupervisorRef;
+using stress::bonds::kSimple;
+using stress::bonds::kSupervisors;
+using stress::bonds::Member;
+using stress::bonds::Report;
+using stress::bonds::World;
 using support::Random;
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMost = 300;  // alive at a time, about
-
-class Member;
-
-/// What an actor has to say of itself when all is calm.
-struct Report {
-  Pid pid;
-  std::vector<Pid> links;
-  std::vector<Pid> watched;  // by monitors that have not told
-};
-
-struct World {
-  static constexpr std::size_t kKnown = 64;
-
-  /// Somebody who is or was alive, if any.
-  [[nodiscard]] Pid any(Random& random) const {
-    const std::uint64_t bits = known[random.below(kKnown)].load();
-    return Pid(static_cast<std::uint32_t>(bits), static_cast<std::uint32_t>(bits >> 32));
-  }
-  void make_known(Pid pid, Random& random) {
-    known[random.below(kKnown)] = std::uint64_t{pid.generation()} << 32 | pid.index();
-    const std::lock_guard guard(lock);
-    living.insert(pid);
-  }
-
-  std::array<std::atomic<std::uint64_t>, kKnown> known{};
-  std::atomic<std::size_t> alive{0};
-  std::atomic<std::uint64_t> wrong{0};  // told twice, or of nothing
-  std::atomic<bool> over{false};
-  std::size_t cores = 1;
-
-  std::mutex lock;
-  std::vector<Report> reports;
-  std::unordered_set<Pid> living;
-  std::set<std::string> unknown_reasons;
-};
-
-struct Act {
-  int times;
-};
-struct Tell {};
-
-class Member {
- public:
-  Member(World* world, std::uint64_t seed, bool traps)
-      : world_(world), random_(seed), traps_(traps) {
-    ++world_->alive;
-  }
-  Member(const Member&) = delete;
-  Member& operator=(const Member&) = delete;
-  ~Member() { --world_->alive; }
-
-  void started() {
-    if (traps_) this_actor::trap_exits(true);
-    world_->make_known(this_actor::pid(), random_);
-  }
-
-  void receive(Act act) {
-    for (int i = 0; i < act.times && !world_->over; ++i) do_something();
-    if (world_->over) return;
-    if (random_.one_in(30)) return this_actor::stop();
-    if (random_.one_in(60)) throw std::runtime_error("it failed");
-    if (random_.one_in(4)) this_actor::sleep_for(std::chrono::microseconds(random_.below(300)));
-    this_actor::address(this).send(Act{3});
-  }
-
-  void receive(Down down) {
-    const auto watched = watched_.find(key(down.monitor));
-    if (watched == watched_.end() || watched->second != down.actor) {
-      ++world_->wrong;
-      return;
-    }
-    watched_.erase(watched);
-  }
-
-  void receive(Exited /*exited*/) {
-    if (!traps_) ++world_->wrong;
-  }
-
-  void receive(Tell /*message*/) {
-    Report report{this_actor::pid(), this_actor::links(), {}};
-    for (const auto& [monitor, actor] : watched_) report.watched.push_back(actor);
-    const std::lock_guard guard(world_->lock);
-    world_->reports.push_back(std::move(report));
-  }
-
- private:
-  static std::uint64_t key(MonitorRef monitor) {
-    return std::uint64_t{monitor.generation()} << 32 | monitor.index();
-  }
-
-  void do_something() {
-    const Pid other = world_->any(random_);
-    switch (random_.below(12)) {
-      case 0:
-      case 1:
-        this_actor::link(other);
-        break;
-      case 2:
-        this_actor::unlink(other);
-        break;
-      case 3:
-      case 4:
-        watch(other);
-        break;
-      case 5:
-      case 6:
-        end_a_watch();
-        break;
-      case 7:
-        if (random_.one_in(3)) static_cast<void>(bulkhead::exit(other, Exit::custom("overboard")));
-        break;
-      case 8:
-        if (random_.one_in(10)) static_cast<void>(bulkhead::kill(other));
-        break;
-      case 9:
-        static_cast<void>(bulkhead::exit(other, Exit::normal()));  // ends nobody but oneself
-        break;
-      case 10:
-        if (world_->alive < kMost) make_another();
-        break;
-      default:
-        this_actor::yield();
-        break;
-    }
-  }
-
-  void watch(Pid other) {
-    if (other == this_actor::pid()) return;
-    const MonitorRef monitor = this_actor::monitor(other);
-    if (!watched_.emplace(key(monitor), other).second) ++world_->wrong;
-  }
-
-  void end_a_watch() {
-    if (watched_.empty()) return;
-    auto watched = watched_.begin();
-    std::advance(watched, random_.below(static_cast<std::uint32_t>(watched_.size())));
-    const MonitorRef monitor(static_cast<std::uint32_t>(watched->first),
-                             static_cast<std::uint32_t>(watched->first >> 32));
-    const bool flush = random_.one_in(2);
-    // Without flush, the message that it says is there is awaited.
-    if (this_actor::demonitor(monitor, flush ? Flush::kYes : Flush::kNo) || flush) {
-      watched_.erase(watched);
-    }
-  }
-
-  void make_another() {
-    SpawnOptions options;
-    MonitorRef monitor;
-    if (random_.one_in(2)) options.core = random_.below(static_cast<std::uint32_t>(world_->cores));
-    options.linked = random_.one_in(2);
-    if (random_.one_in(2)) options.monitor = &monitor;
-    const auto made =
-        bulkhead::spawn_with<Member>(options, world_, random_.seed(), random_.one_in(3));
-    if (options.monitor != nullptr) watched_.emplace(key(monitor), made.pid());
-    made.send(Act{3});
-  }
-
-  World* world_;
-  Random random_;
-  bool traps_;
-  std::map<std::uint64_t, Pid> watched_;  // by monitor
-};
-
 class BondStorm : public support::OnCores {
  protected:
-  Config with_death(World& world) {
+  BondStorm()
+      : random(support::seed_of_test()), world(cores(), random.seed()), runtime(with_death()) {
+    runtime.start();
+  }
+
+  Config with_death() {
     Config config = OnCores::config();
-    config.on_death = [&world](const bulkhead::Death& death) {
-      const std::lock_guard guard(world.lock);
-      world.living.erase(death.actor);
-      const std::string reason = to_string(death.exit);
-      if (reason != "normal" && reason != "overboard" && reason != "killed" &&
-          reason != "no such actor" && reason != "panic: it failed (std::runtime_error)") {
-        world.unknown_reasons.insert(reason);
-      }
-    };
+    config.on_death = [this](const bulkhead::Death& death) { world.has_died(death); };
     return config;
   }
 
-  static void round(Runtime& runtime, World& world, Random& random) {
+  void begin_to_supervise() {
+    auto started = bulkhead::start_supervisor(runtime, stress::bonds::tree(world));
+    for (int tries = 0; !started && tries < 1000; ++tries) {  // at times a child does not start
+      started = bulkhead::start_supervisor(runtime, stress::bonds::tree(world));
+    }
+    ASSERT_TRUE(started.has_value()) << to_string(started.error());
+    root = *started;
+    world.supervises = true;
+  }
+
+  SupervisorRef supervisor(const char* name) { return SupervisorRef(runtime.whereis(name)); }
+
+  // Of all supervisors, by their pids; waits until none is starting one again.
+  std::map<Pid, std::vector<ChildInfo>> children_when_calm() {
+    std::map<Pid, std::vector<ChildInfo>> children;
+    const bool calm = support::eventually([&] {
+      children.clear();
+      const auto supervisors = root.which_children();
+      if (!supervisors) return false;
+      for (const ChildInfo& each : *supervisors) {
+        const auto list = SupervisorRef(each.pid).which_children();
+        if (!list) return false;
+        children.emplace(each.pid, *list);
+        for (const ChildInfo& child : *list) {
+          if (child.state == ChildInfo::State::kRestarting) return false;
+        }
+      }
+      return true;
+    });
+    EXPECT_TRUE(calm) << "children are still being started again";
+    return children;
+  }
+
+  // What does not run any more, and should take part again.
+  void revive_children() {
+    for (const char* const name : kSupervisors) {
+      const SupervisorRef parent = supervisor(name);
+      if (name == kSimple) {
+        for (int i = 0; i < 4; ++i) {
+          static_cast<void>(parent.start_child(stress::bonds::another_child(world)));
+        }
+      }
+      for (auto& spec : stress::bonds::children_of(world, name)) {
+        static_cast<void>(parent.restart_child(spec.id));
+        static_cast<void>(parent.start_child(std::move(spec)));
+      }
+      const auto children = parent.which_children();
+      if (!children) continue;
+      for (const ChildInfo& child : *children) {
+        Address<Member>(child.pid).send(stress::bonds::Act{3});
+      }
+    }
+  }
+
+  void round() {
     world.over = false;
+    if (root) revive_children();
     for (std::size_t i = 0; i < 40; ++i) {
-      runtime.spawn_with<Member>(on_core(i), &world, random.seed(), random.one_in(3)).send(Act{3});
+      runtime
+          .spawn_with<Member>(on_core(i), &world, random.seed(), stress::bonds::any_temper(random))
+          .send(stress::bonds::Act{3});
     }
     const auto end = support::Clock::now() + 50ms;
     while (support::Clock::now() < end && world.alive != 0) {
@@ -222,66 +111,156 @@ class BondStorm : public support::OnCores {
       const Pid other = world.any(random);
       if (random.one_in(2)) static_cast<void>(bulkhead::exit(other, Exit::custom("overboard")));
       if (random.one_in(10)) static_cast<void>(bulkhead::kill(other));
+      if (root && random.one_in(30)) {
+        static_cast<void>(bulkhead::kill(supervisor(kSupervisors[random.below(4)]).pid()));
+      }
+      const std::string name = World::any_name(random);
+      if (random.one_in(3) && runtime.unregister_name(name)) ++world.unnamed;
+      if (random.one_in(3) && runtime.register_name(name, other)) ++world.named;
     }
     world.over = true;
     ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
   }
 
-  static void expect_laws(Runtime& runtime, World& world) {
-    std::unordered_set<Pid> living;
+  void kill_all() {
+    for (const Pid pid : world.living()) static_cast<void>(bulkhead::kill(pid));
+  }
+
+  void expect_laws() {
+    std::map<Pid, std::vector<ChildInfo>> children;
+    if (root) children = children_when_calm();
+    ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    const auto living = world.living();
     {
       const std::lock_guard guard(world.lock);
       world.reports.clear();
-      living = world.living;
     }
-    EXPECT_EQ(world.alive, living.size());
-    for (const Pid pid : living) Address<Member>(pid).send(Tell{});
+    for (const Pid pid : living) Address<Member>(pid).send(stress::bonds::Tell{});
     ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    EXPECT_EQ(world.alive + world.children, living.size());
     const std::lock_guard guard(world.lock);
     EXPECT_EQ(world.reports.size(), living.size());
     EXPECT_EQ(world.wrong, 0u);
     EXPECT_TRUE(world.unknown_reasons.empty()) << *world.unknown_reasons.begin();
+    const auto supervises = [&](Pid pid) { return children.contains(pid); };
+    expect_bonds(living, supervises);
+    expect_names(living, supervises);
+    expect_supervision(children);
+    EXPECT_EQ(runtime.stats().actors(), living.size() + (root ? 1 + children.size() : 0));
+  }
+
+  template <class Supervises>
+  void expect_bonds(const std::unordered_set<Pid>& living, Supervises supervises) {
     std::set<std::pair<Pid, Pid>> links;
     for (const Report& report : world.reports) {
       for (const Pid other : report.links) {
-        links.emplace(report.pid, other);
-        EXPECT_TRUE(living.contains(other)) << to_string(report.pid) << " is linked to one dead";
+        EXPECT_TRUE(living.contains(other) || supervises(other))
+            << to_string(report.pid) << " is linked to one dead";
+        if (!supervises(other)) links.emplace(report.pid, other);
       }
       for (const Pid other : report.watched) {
-        EXPECT_TRUE(living.contains(other)) << to_string(report.pid) << " was not told";
+        EXPECT_TRUE(living.contains(other) || supervises(other))
+            << to_string(report.pid) << " was not told";
       }
     }
     for (const auto& [one, other] : links) {
       EXPECT_TRUE(links.contains({other, one})) << to_string(one) << to_string(other);
     }
   }
+
+  template <class Supervises>
+  void expect_names(const std::unordered_set<Pid>& living, Supervises supervises) {
+    std::unordered_set<Pid> holders;
+    for (const std::string& name : runtime.registered()) {
+      const Pid holder = runtime.whereis(name);
+      EXPECT_TRUE(living.contains(holder) || supervises(holder)) << name << " is the name of none";
+      EXPECT_TRUE(holders.insert(holder).second) << name << ": its holder has two names";
+      EXPECT_EQ(runtime.name_of(holder), name);
+    }
+  }
+
+  void expect_supervision(const std::map<Pid, std::vector<ChildInfo>>& children) {
+    std::map<Pid, const Report*> told;
+    for (const Report& report : world.reports) {
+      if (report.supervisor) told.emplace(report.pid, &report);
+    }
+    EXPECT_EQ(children.size(), root ? kSupervisors.size() : 0);
+    for (const auto& [supervisor, list] : children) {
+      const std::string name = runtime.name_of(supervisor);
+      std::size_t running = 0;
+      for (const ChildInfo& child : list) {
+        if (child.state != ChildInfo::State::kRunning) continue;
+        ++running;
+        const auto found = told.find(child.pid);
+        ASSERT_NE(found, told.end()) << name << ", " << child.id << " does not live";
+        EXPECT_EQ(found->second->supervisor, supervisor);
+        EXPECT_EQ(std::ranges::count(found->second->links, supervisor), 1);
+        if (name != kSimple) {
+          EXPECT_EQ(runtime.whereis(stress::bonds::name_of_child(name, child.id)), child.pid);
+        }
+        told.erase(found);
+      }
+      const auto counts = SupervisorRef(supervisor).count_children();
+      ASSERT_TRUE(counts.has_value()) << name;
+      EXPECT_EQ(counts->specs, list.size()) << name;
+      EXPECT_EQ(counts->active, running) << name;
+      EXPECT_EQ(counts->workers, list.size()) << name;
+      EXPECT_EQ(counts->supervisors, 0u) << name;
+    }
+    for (const auto& [pid, report] : told) ADD_FAILURE() << to_string(pid) << " is nobody's child";
+  }
+
+  void storm() {
+    const auto end = support::Clock::now() + support::stress_time();
+    while (support::Clock::now() < end && !HasFatalFailure() && !HasNonfatalFailure()) {
+      round();
+      expect_laws();
+      // At times all go, by kill, along with those who are linked to them.
+      if (!random.one_in(3)) continue;
+      kill_all();
+      ASSERT_TRUE(support::eventually([&] { return world.alive == 0; }));
+      if (root) expect_laws();
+    }
+    EXPECT_GT(world.named, 0u);
+    EXPECT_GT(world.unnamed, 0u);
+  }
+
+  // All go, and then nothing is left.
+  void expect_end() {
+    kill_all();
+    EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
+    EXPECT_EQ(runtime.registered(), std::vector<std::string>());
+    runtime.shutdown(0ms);
+    EXPECT_EQ(world.alive, 0u);
+    EXPECT_EQ(world.children, 0u);
+    EXPECT_EQ(runtime.stats().actors_started, runtime.stats().actors_ended);
+    EXPECT_TRUE(world.living().empty());
+  }
+
+  Random random;
+  World world;
+  Runtime runtime;
+  SupervisorRef root;
 };
 ON_ONE_AND_SEVERAL_CORES(BondStorm);
 
-// C12
+// C12, C13
 TEST_P(BondStorm, leaves_links_that_both_ends_know_and_tells_once) {
-  Random random(support::seed_of_test());
-  World world;
-  world.cores = cores();
-  const auto end = support::Clock::now() + support::stress_time();
-  Runtime runtime(with_death(world));
-  runtime.start();
-  while (support::Clock::now() < end && !HasFailure()) {
-    round(runtime, world, random);
-    expect_laws(runtime, world);
-    // At times all go, by kill, along with those who are linked to them.
-    if (!random.one_in(3)) continue;
-    std::unordered_set<Pid> living;
-    {
-      const std::lock_guard guard(world.lock);
-      living = world.living;
-    }
-    for (const Pid pid : living) static_cast<void>(bulkhead::kill(pid));
-    ASSERT_TRUE(support::eventually([&] { return world.alive == 0; }));
-  }
-  EXPECT_EQ(world.wrong, 0u);
-  runtime.shutdown(0ms);
-  EXPECT_EQ(world.alive, 0u);
+  storm();
+  expect_end();
+}
+
+// C12, C13, C15
+TEST_P(BondStorm, leaves_supervisors_that_know_their_children) {
+  begin_to_supervise();
+  storm();
+  EXPECT_GT(world.found_by_name, 0u);
+  EXPECT_GT(world.children_started, 100u);
+  EXPECT_TRUE(root.stop());
+  root = SupervisorRef();
+  expect_laws();
+  EXPECT_EQ(world.children, 0u);
+  expect_end();
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 -module(peer_erlang).
 
 -export([main/0]).
+-compile({no_auto_import, [monitor/1, whereis/1]}).
 
 -define(PRODUCERS, 8).
 -define(BATCH, 1000).
@@ -69,7 +70,11 @@ benchmarks() ->
      {"idle_cpu", fun idle_cpu/1},
      {"timers", fun timers/1},
      {"yield", fun yield/1},
-     {"restart", fun restart/1}].
+     {"restart", fun restart/1},
+     {"monitor", fun monitor/1},
+     {"link_storm", fun link_storm/1},
+     {"whereis", fun whereis/1},
+     {"server_call", fun server_call/1}].
 
 report(Name, N, Operations, Nanoseconds, Extra) ->
     PerOperation = case Operations of 0 -> 0.0; _ -> Nanoseconds / Operations end,
@@ -435,3 +440,78 @@ restart(N) ->
     require_equal(counters:get(Starts, 1), N + 1, "times the child was started"),
     require(is_process_alive(Supervisor), "the supervisor is alive"),
     {N, Elapsed, []}.
+
+%% ---- Links, names, servers --------------------------------------------------------------------
+
+%% Runs Body(N) in a process that stays on the first scheduler, and reports how long it took.
+in_a_process(N, Body) ->
+    Main = self(),
+    spawn_opt(fun() -> Main ! {took, Body(N)} end, [link, {scheduler, 1}]),
+    {N, receive {took, Time} -> Time end, []}.
+
+monitor(N) ->
+    in_a_process(N, fun(Times) ->
+                            Other = spawn_link(fun() -> receive stop -> ok end end),
+                            Began = now_ns(),
+                            monitor_and_demonitor(Other, Times),
+                            now_ns() - Began
+                    end).
+
+monitor_and_demonitor(_, 0) -> ok;
+monitor_and_demonitor(Other, Left) ->
+    require_equal_in_process(erlang:demonitor(erlang:monitor(process, Other), [info]), true,
+                             "monitor that was ended in time"),
+    monitor_and_demonitor(Other, Left - 1).
+
+%% The end of all shows in the number of processes that there are.
+link_storm(N) ->
+    Before = erlang:system_info(process_count),
+    Main = self(),
+    Hub = spawn(fun() ->
+                        spawn_linked(N),
+                        Main ! linked,
+                        receive stop -> ok end
+                end),
+    receive linked -> ok end,
+    require_equal(erlang:system_info(process_count), Before + N + 1, "number of processes"),
+    Began = now_ns(),
+    exit(Hub, storm),
+    await_process_count(Before),
+    {N, now_ns() - Began, []}.
+
+spawn_linked(0) -> ok;
+spawn_linked(Left) ->
+    spawn_link(fun() -> receive stop -> ok end end),
+    spawn_linked(Left - 1).
+
+await_process_count(Count) ->
+    case erlang:system_info(process_count) of
+        Count -> ok;
+        _ ->
+            erlang:yield(),
+            await_process_count(Count)
+    end.
+
+whereis(N) ->
+    in_a_process(N, fun(Times) ->
+                            Other = spawn_link(fun() -> receive stop -> ok end end),
+                            register(session_registry, Other),
+                            Began = now_ns(),
+                            look_up(Other, Times),
+                            now_ns() - Began
+                    end).
+
+look_up(_, 0) -> ok;
+look_up(Other, Left) ->
+    require_equal_in_process(erlang:whereis(session_registry), Other, "process of that name"),
+    look_up(Other, Left - 1).
+
+%% With two schedulers the server is on the other one.
+server_call(N) ->
+    Options = [{spawn_opt, [{scheduler, erlang:system_info(schedulers_online)}]}],
+    in_a_process(N, fun(Times) ->
+                            {ok, Server} = gen_server:start(incrementer, [], Options),
+                            Began = now_ns(),
+                            ask_all(Server, 0, Times),
+                            now_ns() - Began
+                    end).

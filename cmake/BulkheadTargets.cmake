@@ -87,20 +87,50 @@ function(bulkhead_use_numa target)
   endif()
 endfunction()
 
-# bulkhead_use_backtrace(<library>): stack traces with files and lines, where the compiler brings
-# libbacktrace along, as GCC does.
+# bulkhead_use_backtrace(<library>): stack traces with files and lines, where there is
+# libbacktrace, as GCC brings it along.
 function(bulkhead_use_backtrace target)
   include(CheckCXXSourceCompiles)
-  set(CMAKE_REQUIRED_LIBRARIES backtrace)
-  check_cxx_source_compiles("
-    #include <backtrace.h>
-    int main() { return backtrace_create_state(nullptr, 1, nullptr, nullptr) == nullptr; }"
-    BULKHEAD_LIBBACKTRACE)
-  if(BULKHEAD_LIBBACKTRACE)
-    target_compile_definitions(${target} PRIVATE BULKHEAD_HAVE_LIBBACKTRACE=1)
-    target_link_libraries(${target} PRIVATE backtrace)
-    set(BULKHEAD_BACKTRACE_LINK " -lbacktrace" PARENT_SCOPE)
+  set(header <backtrace.h>)
+  set(library backtrace)
+  bulkhead_check_backtrace(BULKHEAD_LIBBACKTRACE)
+  if(NOT BULKHEAD_LIBBACKTRACE AND NOT CMAKE_CROSSCOMPILING
+      AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    # That of a GCC beside it. Only this header: the others in its folder are GCC's alone.
+    find_program(BULKHEAD_GXX g++)
+    mark_as_advanced(BULKHEAD_GXX)
+    if(BULKHEAD_GXX)
+      bulkhead_gcc_file(folder include)
+      bulkhead_gcc_file(library libbacktrace.a)
+      set(header "\"${folder}/backtrace.h\"")
+      bulkhead_check_backtrace(BULKHEAD_LIBBACKTRACE_OF_GCC)
+    endif()
   endif()
+  if(BULKHEAD_LIBBACKTRACE OR BULKHEAD_LIBBACKTRACE_OF_GCC)
+    target_compile_definitions(${target} PRIVATE BULKHEAD_BACKTRACE_HEADER=${header})
+    target_link_libraries(${target} PRIVATE ${library})
+    if(IS_ABSOLUTE ${library})
+      set(BULKHEAD_BACKTRACE_LINK " ${library}" PARENT_SCOPE)
+    else()
+      set(BULKHEAD_BACKTRACE_LINK " -l${library}" PARENT_SCOPE)
+    endif()
+  endif()
+endfunction()
+
+# For bulkhead_use_backtrace: do header and library work?
+macro(bulkhead_check_backtrace result)
+  set(CMAKE_REQUIRED_LIBRARIES ${library})
+  check_cxx_source_compiles("
+    #include ${header}
+    int main() { return backtrace_create_state(nullptr, 1, nullptr, nullptr) == nullptr; }"
+    ${result})
+endmacro()
+
+# And: where GCC has a file of its own.
+function(bulkhead_gcc_file variable name)
+  execute_process(COMMAND ${BULKHEAD_GXX} -print-file-name=${name}
+    OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  set(${variable} ${path} PARENT_SCOPE)
 endfunction()
 
 # bulkhead_program(<target> <folder> SOURCES <file>... [LIBRARIES <library>...] [PRIVATE_SOURCES]):

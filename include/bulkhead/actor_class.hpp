@@ -36,6 +36,8 @@ struct ActorClass {
   bool runs_once;
   /// Its failures are told by itself, and not by the runtime.
   bool tells_failures;
+  /// In its code one cannot tell catch (...) from a function that is noexcept.
+  bool hides_noexcept;
 };
 
 }  // namespace bulkhead

@@ -7,9 +7,8 @@
 #include <string>
 #include <string_view>
 
-#if __has_include(<backtrace.h>) && defined(BULKHEAD_HAVE_LIBBACKTRACE)
-#include <backtrace.h>
-#define BULKHEAD_BACKTRACE 1
+#ifdef BULKHEAD_BACKTRACE_HEADER
+#include BULKHEAD_BACKTRACE_HEADER
 #else
 #include <execinfo.h>
 #endif
@@ -60,7 +59,7 @@ void print(const std::vector<std::string>& lines, std::FILE* out) {
 
 }  // namespace
 
-#ifdef BULKHEAD_BACKTRACE
+#ifdef BULKHEAD_BACKTRACE_HEADER
 
 namespace {
 

@@ -57,6 +57,9 @@ struct Head {
 };
 long taken = 0;
 }  // namespace
+// Clang before 19 does not declare these by itself.
+void operator delete(void* memory, std::size_t size) noexcept;
+void operator delete[](void* memory, std::size_t size) noexcept;
 void* operator new(std::size_t size) {
   if (size > 1'000'000'000) throw std::bad_alloc();
   auto* head = static_cast<Head*>(std::malloc(sizeof(Head) + size));

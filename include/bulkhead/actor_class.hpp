@@ -34,6 +34,8 @@ struct ActorClass {
   const SignalOps* exited;
   /// A callable actor: `started` is its body, and it ends when that returns.
   bool runs_once;
+  /// In its code one cannot tell catch (...) from a function that is noexcept.
+  bool hides_noexcept;
 };
 
 }  // namespace bulkhead

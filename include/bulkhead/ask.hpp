@@ -12,6 +12,7 @@
 #include "bulkhead/exit.hpp"
 #include "bulkhead/message.hpp"
 #include "bulkhead/signal.hpp"
+#include "bulkhead/unwind.hpp"
 #include "bulkhead/wait.hpp"
 
 namespace bulkhead {
@@ -161,6 +162,9 @@ class Reply {
   static R made(const core::ReplyTo& to, Make& make) {
     try {
       return make();
+    } catch (const Unwind&) {  // named, or it might not be thrown
+      core::fail_by_exception(to);
+      throw;
     } catch (...) {
       core::fail_by_exception(to);
       throw;

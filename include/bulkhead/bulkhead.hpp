@@ -31,4 +31,5 @@
 #include "bulkhead/take.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/timer.hpp"
+#include "bulkhead/unwind.hpp"
 #include "bulkhead/wait_group.hpp"

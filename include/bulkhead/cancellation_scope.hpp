@@ -9,6 +9,7 @@
 
 #include "bulkhead/duration.hpp"
 #include "bulkhead/spawn.hpp"
+#include "bulkhead/unwind.hpp"
 
 namespace bulkhead {
 
@@ -26,8 +27,8 @@ class ScopeMember {
 
   /// In the child: false when it is not to begin, since the scope has been cancelled.
   [[nodiscard]] bool begin();
-  /// In the child, in a catch block: what it has thrown is the scope's failure, unless it is being
-  /// stopped.
+  /// In the child, in a catch block: what it has thrown is the scope's failure. Not for what
+  /// unwinds it.
   void failed() noexcept;
 
  private:
@@ -51,6 +52,8 @@ class ScopeChild {
     if (!member_.begin()) return;
     try {
       function_();
+    } catch (const Unwind&) {  // named, or it might not be thrown; no failure
+      throw;
     } catch (...) {
       member_.failed();
       throw;

@@ -9,6 +9,7 @@
 #include "bulkhead/ask.hpp"
 #include "bulkhead/message.hpp"
 #include "bulkhead/signal.hpp"
+#include "bulkhead/unwind.hpp"
 
 namespace bulkhead {
 
@@ -158,6 +159,9 @@ Signal* deliver_question(void* actor, Signal* signal) {
   } else if constexpr (std::is_void_v<Answer<A, M>>) {
     try {
       self.receive(take());
+    } catch (const Unwind&) {  // named, or it might not be thrown
+      reply.fail_by_exception();
+      throw;
     } catch (...) {
       reply.fail_by_exception();
       throw;

@@ -14,6 +14,7 @@
 #include "bulkhead/handler.hpp"
 #include "bulkhead/join.hpp"
 #include "bulkhead/links.hpp"
+#include "bulkhead/standard.hpp"
 
 namespace bulkhead {
 
@@ -142,6 +143,7 @@ void deliver_receive_timeout(void* actor) {
 template <class A>
 constexpr ActorClass make_class() {
   ActorClass kind{};
+  kind.hides_noexcept = kHidesNoexcept;
   kind.size = sizeof(A);
   kind.alignment = alignof(A);
   kind.name = type_name<A>();
@@ -177,6 +179,7 @@ constexpr ActorClass make_class() {
 template <class F, class State = F>
 constexpr ActorClass make_callable_class() {
   ActorClass kind{};
+  kind.hides_noexcept = kHidesNoexcept;
   kind.size = sizeof(State);
   kind.alignment = alignof(State);
   kind.name = type_name<F>();

@@ -1,6 +1,7 @@
 /// The light parts of two standard headers that are heavy: durations without calendars and time
 /// zones, and std::function without searchers and binders. A small program compiles in half the
-/// time. And a word to those whose compiler lacks what all of these headers need.
+/// time. And what depends on the compiler: whether it has what all of these headers need, and how
+/// it compiles noexcept.
 #pragma once
 
 #include <version>
@@ -22,3 +23,14 @@
 #else
 #include <functional>
 #endif
+
+namespace bulkhead::core {
+
+/// Does the compiler end a function that is noexcept by a handler that looks like catch (...)?
+#ifdef __clang__
+constexpr bool kHidesNoexcept = true;
+#else
+constexpr bool kHidesNoexcept = false;
+#endif
+
+}  // namespace bulkhead::core

@@ -16,7 +16,8 @@ struct Template {};
 
 TEST(TypeName, is_how_the_type_is_written) {
   EXPECT_EQ(type_name<int>(), "int");
-  EXPECT_EQ(type_name<const char*>(), "const char*");
+  EXPECT_EQ(type_name<const char*>().substr(0, 10), "const char");
+  EXPECT_EQ(type_name<const char*>().back(), '*');  // Clang sets a space before it
   EXPECT_NE(type_name<Plain>().find("Plain"), std::string_view::npos);
   EXPECT_NE(type_name<Template<Plain>>().find("Template<"), std::string_view::npos);
   EXPECT_NE(type_name<Template<Plain>>().find("Plain"), std::string_view::npos);

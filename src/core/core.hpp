@@ -25,6 +25,7 @@
 #include "base/check.hpp"
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/exit.hpp"
+#include "bulkhead/unwind.hpp"
 #include "bulkhead/wait.hpp"
 #include "core/counts.hpp"
 #include "core/poller.hpp"
@@ -486,10 +487,5 @@ void push_home(Slot& slot, Signal& signal) noexcept;
 void notify(Slot& slot) noexcept;
 /// Wakes a waiter whose epoch the caller has claimed. Any thread.
 void wake(Slot& slot) noexcept;
-
-/// Thrown through the frames of an actor that ends while it is blocked. Not derived from
-/// std::exception, so that `catch (const std::exception&)` lets it pass; code that catches (...)
-/// must rethrow.
-struct Unwind {};
 
 }  // namespace bulkhead::core

@@ -1,6 +1,9 @@
 // The search for a handler that a throw would make is made beforehand, by the same means: the walk
 // over the frames, and for each the compiler's own function that reads its table of handlers.
-// (Clang makes a noexcept function look like one that catches all: there the search tells nothing.)
+//
+// Clang gives a function that is noexcept a handler for everything, which ends the process. It
+// cannot be told from a catch (...). So in code of such compilers only a handler counts that names
+// Unwind, as the runtime's own do.
 #include "core/unwinding.hpp"
 
 #include <cxxabi.h>
@@ -11,6 +14,9 @@
 #include <exception>
 #include <typeinfo>
 
+#include "bulkhead/actor_class.hpp"
+#include "bulkhead/standard.hpp"
+#include "bulkhead/unwind.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -26,33 +32,71 @@ namespace {
 
 // The end of what the C++ runtime keeps in front of an exception, as the Itanium C++ ABI has it.
 struct Head {
+  void* next;
+  int handlers;
+  int handler;  // that was found, among those of its landing pad
+  const void* action;
+  const void* table;
   std::uintptr_t landing_pad;  // of the handler that was found; 0 when that is to terminate
   void* adjusted;
   _Unwind_Exception header;
 };
-static_assert(offsetof(Head, header) == 16);
+static_assert(offsetof(Head, header) == 48);
+
+// An exception to search with, which is never thrown.
+class Trial {
+ public:
+  explicit Trial(const std::type_info& type) : object_(abi::__cxa_allocate_exception(1)) {
+    abi::__cxa_init_primary_exception(object_, const_cast<std::type_info*>(&type), nullptr);
+    head().landing_pad = 0;
+  }
+  Trial(const Trial&) = delete;
+  Trial& operator=(const Trial&) = delete;
+  ~Trial() { abi::__cxa_free_exception(object_); }
+
+  /// Has the frame a handler for it? Also one that is to terminate.
+  bool stops_at(_Unwind_Context* frame) {
+    _Unwind_Exception& header = head().header;
+    return __gxx_personality_v0(1, _UA_SEARCH_PHASE, header.exception_class, &header, frame) ==
+           _URC_HANDLER_FOUND;
+  }
+  [[nodiscard]] bool is_caught() { return head().landing_pad != 0; }
+  [[nodiscard]] bool is_caught_like(Trial& other) {
+    return head().landing_pad == other.head().landing_pad && head().handler == other.head().handler;
+  }
+
+ private:
+  Head& head() { return *reinterpret_cast<Head*>(static_cast<std::byte*>(object_) - sizeof(Head)); }
+
+  void* object_;
+};
+
+struct Nobodys {};  // only a handler for everything catches it
+
+struct Search {
+  bool by_name;  // does only a handler count that names Unwind?
+  bool caught = false;
+  Trial unwind{typeid(Unwind)};
+  Trial nobodys{typeid(Nobodys)};
+};
 
 _Unwind_Reason_Code look(_Unwind_Context* frame, void* argument) {
-  auto& head = *static_cast<Head*>(argument);
+  auto& search = *static_cast<Search*>(argument);
   if (_Unwind_GetLanguageSpecificData(frame) == nullptr) return _URC_NO_REASON;
-  const _Unwind_Reason_Code found =
-      __gxx_personality_v0(1, _UA_SEARCH_PHASE, head.header.exception_class, &head.header, frame);
-  return found == _URC_HANDLER_FOUND ? _URC_END_OF_STACK : _URC_NO_REASON;
+  if (!search.unwind.stops_at(frame)) return _URC_NO_REASON;
+  const bool by_any = search.by_name && search.nobodys.stops_at(frame) &&
+                      search.unwind.is_caught_like(search.nobodys);
+  search.caught = search.unwind.is_caught() && !by_any;
+  return _URC_END_OF_STACK;
 }
 
 }  // namespace
 
 // Not noexcept: it is one of the frames.
-bool may_throw_unwind() {
-  void* unwind = abi::__cxa_allocate_exception(sizeof(Unwind));
-  auto* type = const_cast<std::type_info*>(&typeid(Unwind));
-  abi::__cxa_init_primary_exception(unwind, type, nullptr);
-  Head* head = reinterpret_cast<Head*>(static_cast<std::byte*>(unwind) - sizeof(Head));
-  head->landing_pad = 0;
-  _Unwind_Backtrace(&look, head);
-  const bool caught = head->landing_pad != 0;
-  abi::__cxa_free_exception(unwind);
-  return caught;
+bool may_throw_unwind(bool hides_noexcept) {
+  Search search{.by_name = hides_noexcept || kHidesNoexcept};
+  _Unwind_Backtrace(&look, &search);
+  return search.caught;
 }
 
 void Core::check_unwind() {
@@ -71,8 +115,9 @@ bool Core::must_end(const Slot& slot) const noexcept {
 }
 
 bool Core::may_unwind() {
-  return !current()->running->has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
-         may_throw_unwind();
+  const Slot& slot = *current()->running;
+  return !slot.has(Slot::kEnding) && std::uncaught_exceptions() == 0 &&
+         may_throw_unwind(slot.kind->hides_noexcept);
 }
 
 }  // namespace bulkhead::core

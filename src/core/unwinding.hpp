@@ -4,7 +4,8 @@
 namespace bulkhead::core {
 
 /// Would Unwind, thrown by the caller, be caught? False when it would end the process: when a
-/// destructor, or another function that is noexcept, is among the frames.
-[[nodiscard]] bool may_throw_unwind();
+/// destructor, or another function that is noexcept, is among the frames. Where the actor's code
+/// does not tell such a function from a catch (...), false for both.
+[[nodiscard]] bool may_throw_unwind(bool hides_noexcept);
 
 }  // namespace bulkhead::core

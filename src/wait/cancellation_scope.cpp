@@ -58,7 +58,7 @@ CancellationScope::~CancellationScope() {
     shield.engage_anywhere();
     try {
       done = mine.running.wait_for(kForever);
-    } catch (const core::Unwind&) {
+    } catch (const Unwind&) {
       cancel();
     } catch (const std::exception&) {
       const core::Inside inside;
@@ -119,11 +119,7 @@ bool ScopeMember::begin() {
 }
 
 void ScopeMember::failed() noexcept {
-  try {
-    throw;
-  } catch (const Unwind&) {
-    return;
-  } catch (...) {
+  {
     CancellationScope::State& all = scope_.state();
     std::exception_ptr failure = std::current_exception();
     all.lock.lock();

@@ -1,5 +1,5 @@
 // expect: bulkhead: an actor of this class cannot be constructed from these
-// expect: Actor = Actor; Arguments = \{const char ?\(&\)\s?\[5\]\}
+// expect: (Actor = Actor; Arguments = \{|check_arguments<Actor, )const char ?\(&\)\s?\[5\][}>]
 #include <bulkhead/bulkhead.hpp>
 
 struct Actor {

@@ -1,5 +1,5 @@
 // expect: static assertion failed.*takes a number that cannot hold all of its values
-// expect: Message = double
+// expect: (Message = |check_handled<Actor, )double
 #include <bulkhead/bulkhead.hpp>
 
 struct Actor {

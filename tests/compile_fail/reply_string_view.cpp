@@ -1,7 +1,7 @@
 // What a handler returns goes the way of a message (D4).
 // expect: static assertion failed.*bulkhead: this reply cannot be sent
 // expect: static assertion failed.*it holds a std::string_view, which would dangle
-// expect: Answer = std::basic_string_view<char>
+// expect: (Answer = |name_reply<)std::basic_string_view<char>
 #include <bulkhead/bulkhead.hpp>
 
 #include <string>

@@ -1,5 +1,5 @@
 // expect: static assertion failed.*bulkhead: spawn was given an object that cannot be called
-// expect: Object = Actor
+// expect: (Object = |refuse_object<)Actor
 #include <bulkhead/bulkhead.hpp>
 
 struct Actor {

@@ -19,11 +19,12 @@ constexpr std::size_t kPage = 4096;
 
 // Uses so many KiB of stack.
 [[gnu::noinline]] void use_kib(int kib) {  // NOLINT(misc-no-recursion)
-  volatile char frame[1024];               // NOLINT(modernize-avoid-c-arrays)
+  char frame[1024];                        // NOLINT(modernize-avoid-c-arrays)
   frame[0] = 1;
   frame[1023] = 1;
+  asm volatile("" : : "r"(frame) : "memory");  // or the compiler would make do with less
   if (kib > 1) use_kib(kib - 1);
-  frame[1] = frame[0];
+  asm volatile("" : : "r"(frame) : "memory");
 }
 
 class StackUse : public support::Running {};

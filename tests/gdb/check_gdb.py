@@ -62,6 +62,8 @@ class Actors(unittest.TestCase):
         "Mailbox<int>": ("<*.1> idle 0 0", "Mailbox::next, from Nexter::operator()"),
         "Errand": ("<*.1> blocked 1 0", "this_actor::sleep_for, from Errand::operator()"),
     }
+    # Where a blocked actor goes on. It is inlined, and Clang gives its end to the caller.
+    SWITCHED = ("bulkhead::machine::leave", "bulkhead::core::Core::park_on")
     RUNNING = "9"
     COUNTS = "17 actors: 3 idle, 1 running, 11 blocked, 2 stuck"
 
@@ -72,7 +74,8 @@ class Actors(unittest.TestCase):
     def check_table(self, text):
         lines = text.splitlines()
         for name, (state, place) in self.ROWS.items():
-            row = " +".join(map(re.escape, [*state.split(), name])).replace(r"\*", r"\d+")
+            row = " +".join(map(re.escape, state.split())).replace(r"\*", r"\d+")
+            row += " +(?:bulkhead::)?" + re.escape(name)  # as Clang writes the runtime's classes
             if place is not None:
                 row += " +" + re.escape(place) + r" (at|near) actors_to_debug\.cpp:(\d+)"
             matches = [match for line in lines if (match := re.fullmatch(row, line))]
@@ -92,7 +95,7 @@ class Actors(unittest.TestCase):
             r"(?m)^#(\d+) +(?:0x[0-9a-f]+ in )?([\w:]+)", text)]
         names = [name for _, name in frames]
         self.assertEqual([number for number, _ in frames], list(range(len(frames))), text)
-        self.assertEqual(names[0], "bulkhead::machine::leave", text)
+        self.assertIn(names[0], self.SWITCHED, text)
         self.assertEqual(names.count("sleep_deeply"), 4, text)
         self.assertIn("bulkhead::this_actor::sleep_for", names)
         self.assertEqual(names[-1], "bulkhead_trampoline_frame", text)
@@ -192,7 +195,7 @@ class Live(Actors):
     def test_a_number_of_frames(self):
         first, last = self.said["some frames"].split("---")
         self.assertEqual(re.findall(r"(?m)^#(\d+)", first), ["0", "1"])
-        self.assertIn("bulkhead::machine::leave", first)
+        self.assertRegex(first, rf"(?m)^#0 .*\b({'|'.join(self.SWITCHED)}) \(")
         self.assertEqual(len(re.findall(r"(?m)^#", last)), 2)
         self.assertIn("bulkhead_trampoline_frame", last)
 
@@ -278,9 +281,9 @@ class Core(Actors):
         lacking = "its stack is not in this core file"
         table, *backtraces = self.look_at(core)
         for name, (state, _) in self.ROWS.items():
-            row = next(line for line in table.splitlines() if re.search(rf" {name}( |$)", line))
+            row = next(line for line in table.splitlines() if re.search(rf"[ :]{name}( |$)", line))
             if "blocked" in state:
-                self.assertRegex(row, rf" {name} +\({lacking}\)$")
+                self.assertRegex(row, rf"[ :]{name} +\({lacking}\)$")
             else:
                 self.assertEqual("stuck" in state or name == "Mailbox<int>",
                                  row.endswith(f" ({lacking})"), row)

@@ -157,6 +157,7 @@ TEST_P(TicksOfStuckHandlers, bring_them_home_with_their_errno) {
     be_left();
     set_errno(ENOTTY);
     const auto number = std::make_unique<int>(1);
+    asm volatile("" : : "r"(number.get()));  // or Clang would leave it out
     EXPECT_EQ(get_errno(), ENOTTY);
     // (Sanitizers have an operator new of their own, without ticks.)
     EXPECT_EQ(runtime.stats().away, support::kMemoryFactor > 1 ? 1u : 0u);

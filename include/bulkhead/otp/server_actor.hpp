@@ -17,6 +17,7 @@
 #include "bulkhead/otp/server_ref.hpp"
 #include "bulkhead/otp/system.hpp"
 #include "bulkhead/this_actor.hpp"
+#include "bulkhead/unwind.hpp"
 
 namespace bulkhead {
 
@@ -217,10 +218,11 @@ class Server final : public System<Server<S>>,
       if (!begun_) refuse(result);
       reply(InitDone{result.kind(), result.reason()});
       server_.continues_ |= result.kind() == InitResult::Kind::kContinue;
+    } catch (const Unwind&) {  // named, or it might not be thrown
+      has_not_begun(reply);
+      throw;
     } catch (...) {
-      begun_ = false;
-      let_go_of_parent();
-      reply.fail_by_exception();
+      has_not_begun(reply);
       throw;
     }
     go_on();
@@ -317,6 +319,12 @@ class Server final : public System<Server<S>>,
   // The starter is told by the answer, and by nothing else.
   void let_go_of_parent() {
     if (parent_) this_actor::unlink(parent_);
+  }
+  // In a catch block.
+  void has_not_begun(Reply<InitDone>& reply) {
+    begun_ = false;
+    let_go_of_parent();
+    reply.fail_by_exception();
   }
   void refuse(const InitResult& result) {
     let_go_of_parent();

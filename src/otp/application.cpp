@@ -96,7 +96,8 @@ int run_application(const Application& application) {
   if (application.stopping) application.stopping(runtime);
   const bool in_time = root->stop(Exit::shutdown(), application.patience);
   if (!in_time) kill_and_name(application, runtime);
-  runtime.shutdown(std::chrono::seconds(0));
+  // What is left then is at its end: it is not to be named.
+  runtime.shutdown(in_time ? application.patience : Timeout(std::chrono::seconds(0)));
   return in_time ? 0 : 1;
 }
 

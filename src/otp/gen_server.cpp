@@ -56,11 +56,6 @@ namespace otp {
 
 void print_report(std::string_view text) { log_line(std::string(text)); }
 
-// In a destructor nothing is unwound: what is thrown there is the user's.
-void rethrow_if_ending() {
-  if (core::Wait::ending() && !this_actor::exit_reason()) throw;
-}
-
 void refuse_in_enter(const char* function) {
   throw std::logic_error(std::string("bulkhead: ") + function +
                          "() was called in enter(), where the state cannot change, and no message "

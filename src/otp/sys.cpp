@@ -47,8 +47,9 @@ void SystemState::tell(const ServerEvent& event) {
   if (!sink_) return;
   try {
     sink_(event);
+  } catch (const Unwind&) {
+    throw;
   } catch (...) {
-    rethrow_if_ending();
     sink_ = nullptr;
     watched_ = log_size_ != 0;
   }

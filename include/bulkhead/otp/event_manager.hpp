@@ -142,8 +142,9 @@ class EventServer final : public GenServer {
     }
     try {
       handler->init();
+    } catch (const Unwind&) {
+      throw;
     } catch (...) {
-      rethrow_if_ending();
       return std::unexpected(handler_failed(std::current_exception()));
     }
     handlers_.push_back({std::move(id), std::move(handler)});
@@ -156,8 +157,9 @@ class EventServer final : public GenServer {
       bool stays = false;
       try {
         stays = handlers_[i].handler->handle_event(event) == Next::kStay;
+      } catch (const Unwind&) {
+        throw;
       } catch (...) {
-        rethrow_if_ending();
         report(handler_report(handlers_[i].id, std::current_exception()));
         reason = Exit::panic(std::current_exception());
       }
@@ -173,8 +175,9 @@ class EventServer final : public GenServer {
     handlers_.erase(at);
     try {
       gone.handler->terminate(reason);
+    } catch (const Unwind&) {
+      throw;
     } catch (...) {
-      rethrow_if_ending();
       report(handler_report(gone.id, std::current_exception()));
     }
   }

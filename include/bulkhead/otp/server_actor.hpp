@@ -24,8 +24,6 @@ namespace bulkhead {
 namespace otp {
 /// On stderr.
 void print_report(std::string_view text);
-/// In a `catch (...)`: throws again what unwinds an actor that is to end.
-void rethrow_if_ending();
 }  // namespace otp
 
 /// What a server's init comes to.
@@ -267,8 +265,9 @@ class Server final : public System<Server<S>>,
     ++this->statistics_.system;
     try {
       return look.function(std::as_const(server_));
+    } catch (const Unwind&) {
+      throw;
     } catch (...) {
-      rethrow_if_ending();
       return std::unexpected(Exit::panic(std::current_exception()));
     }
   }
@@ -280,8 +279,9 @@ class Server final : public System<Server<S>>,
       replace.function(changed);
       server_ = std::move(changed);
       return {};
+    } catch (const Unwind&) {
+      throw;
     } catch (...) {
-      rethrow_if_ending();
       return std::unexpected(Exit::panic(std::current_exception()));
     }
   }
@@ -295,8 +295,9 @@ class Server final : public System<Server<S>>,
     if constexpr (HasStatus<S>) {
       try {
         return server_.format_status();
+      } catch (const Unwind&) {
+        throw;
       } catch (...) {
-        rethrow_if_ending();
         return failed_status(std::current_exception());
       }
     } else {
@@ -399,7 +400,7 @@ class Server final : public System<Server<S>>,
     }
     if (!crash_is_reported()) return;
     try {
-      describe_crash(system_status(), to_string(this->last()));
+      describe_crash(HasStatus<S> ? system_status() : std::string(), to_string(this->last()));
     } catch (...) {  // the report goes without
     }
   }

@@ -99,6 +99,18 @@ TEST_P(Applications, end_in_order_when_they_are_told_to) {
   }
 }
 
+// What was wrong: the actor that hears of the root's end was told to be still busy, now and then.
+TEST_P(Applications, name_nobody_when_they_end_in_order) {
+  for (int i = 0; i < 20; ++i) {
+    Application application = with(
+        {bulkhead::child_thread("sleeper", [] { this_actor::sleep_for(bulkhead::kForever); })});
+    application.started = [](Runtime&, SupervisorRef) { ::kill(getpid(), SIGTERM); };
+    const Ended ended = run(application);
+    EXPECT_EQ(ended.status, 0) << ended.errors;
+    EXPECT_EQ(ended.errors.find("is still"), std::string::npos) << ended.errors;
+  }
+}
+
 TEST_P(Applications, name_who_does_not_end_in_time_and_kill_it) {
   Application application = with({child<Part>("a", "a"), stubborn()});
   application.patience = 30ms;

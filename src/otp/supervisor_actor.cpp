@@ -129,6 +129,16 @@ ChildStart Supervisor::run(const ChildSpec& spec) {
       Exit::custom("it cannot be called \"" + *spec.name + "\": " + to_string(given.error())));
 }
 
+MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
+  // Watched first: it may have ended its link, and would not be heard of.
+  const MonitorRef monitor = this_actor::monitor(child);
+  // An Exited that is there already is not looked for, in a mailbox that may be long: when its turn
+  // comes, it is of nobody who is a child.
+  this_actor::unlink(child);
+  static_cast<void>(how.kills() ? kill(child) : exit(child, Exit::shutdown()));
+  return monitor;
+}
+
 namespace {
 
 Timeout time_left(Timeout all, Clock::time_point begun) {
@@ -138,15 +148,6 @@ Timeout time_left(Timeout all, Clock::time_point begun) {
 }
 
 }  // namespace
-
-MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
-  // Watched first: it may have ended its link, and would not be heard of. An Exited that is there
-  // already is of nobody's when it is handled; to look for it would take as long as the mailbox is.
-  const MonitorRef monitor = this_actor::monitor(child);
-  this_actor::unlink(child);
-  static_cast<void>(how.kills() ? kill(child) : exit(child, Exit::shutdown()));
-  return monitor;
-}
 
 template <class Wanted>
 std::optional<Down> Supervisor::await(Timeout patience, Wanted is_it) {

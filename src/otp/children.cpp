@@ -3,6 +3,7 @@
 #include <list>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 
 #include "otp/supervisor_actor.hpp"
 
@@ -135,11 +136,11 @@ class InOrder final : public Children {
   }
 
   void retry(std::uint64_t number) override {
-    for (At child = all_.begin(); child != all_.end(); ++child) {
-      if (child->state != State::kRestarting || child->retry != number) continue;
-      end_group(child);
-      return start_group(child);
-    }
+    const auto due = due_.find(number);
+    if (due == due_.end()) return;
+    const At child = due->second;
+    end_group(child);
+    start_group(child);
   }
 
   void end() override {
@@ -214,6 +215,7 @@ class InOrder final : public Children {
     by_pid_.erase(child->pid);
     child->pid = Pid();
     child->state = State::kStopped;
+    due_.erase(std::exchange(child->retry, 0));
   }
 
   // Ends one, if it runs; calls a restart off.
@@ -235,6 +237,7 @@ class InOrder final : public Children {
   void put_off(At child, std::chrono::nanoseconds delay) {
     child->state = State::kRestarting;
     child->retry = supervisor_.retry_after(delay);
+    due_.emplace(child->retry, child);
   }
 
   // Who is started again with it.
@@ -287,6 +290,7 @@ class InOrder final : public Children {
   std::list<Child> all_;  // as they are started
   std::unordered_map<std::string, At> by_id_;
   std::unordered_map<Pid, At> by_pid_;
+  std::unordered_map<std::uint64_t, At> due_;  // restarts that were put off
 };
 
 }  // namespace

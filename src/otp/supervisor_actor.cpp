@@ -149,18 +149,48 @@ void Supervisor::tell_not_started(const std::string& id, const Exit& why) const 
 MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
   // Watched first: it may have ended its link, and would not be heard of.
   const MonitorRef monitor = this_actor::monitor(child);
-  this_actor::unlink(child, this_actor::Flush::kYes);
+  // An Exited that is there already is not looked for, in a mailbox that may be long: when its turn
+  // comes, it is of nobody who is a child.
+  this_actor::unlink(child);
   static_cast<void>(how.kills() ? kill(child) : exit(child, Exit::shutdown()));
   return monitor;
+}
+
+namespace {
+
+Timeout time_left(Timeout all, Clock::time_point begun) {
+  if (all.is_forever()) return all;
+  const std::chrono::nanoseconds most(all.nanoseconds());
+  return std::max(most - (Clock::now() - begun), std::chrono::nanoseconds(0));
+}
+
+}  // namespace
+
+template <class Wanted>
+std::optional<Down> Supervisor::await(Timeout patience, Wanted is_it) {
+  // When all is over, what others have ended for does not matter any more: very many may have ended
+  // at once, and would be looked at again each time.
+  std::optional<Down> found;
+  const auto look = [&](const this_actor::Waiting<Supervisor>& message) {
+    if (over_ && message.as<Exited>() != nullptr) return true;
+    const Down* down = message.as<Down>();
+    if (down == nullptr || !is_it(*down)) return false;
+    found = *down;
+    return true;
+  };
+  const auto begun = Clock::now();
+  Timeout left = patience;
+  while (!found && this_actor::handle_for(this, left, look)) left = time_left(patience, begun);
+  return found;
 }
 
 Exit Supervisor::end(Pid child, Shutdown how) {
   const MonitorRef monitor = ask_to_end(child, how);
   const auto is_it = [monitor](const Down& down) { return down.monitor == monitor; };
-  auto down = this_actor::take_for<Down>(this, how.patience(), is_it);
+  auto down = await(how.patience(), is_it);
   if (!down) {
     static_cast<void>(kill(child));
-    down = this_actor::take_for<Down>(this, kForever, is_it);
+    down = await(kForever, is_it);
   }
   return down ? down->exit : Exit::killed();
 }
@@ -172,16 +202,14 @@ void Supervisor::end_all(const std::vector<Pid>& children, Shutdown how) {
   const auto any = [&left](const Down& down) { return left.contains(down.actor); };
   Timeout patience = how.patience();
   while (!left.empty()) {
-    const auto down = this_actor::take_for<Down>(this, patience, any);
-    if (!down) {
+    const auto down = await(patience, any);
+    if (down) {
+      left.erase(down->actor);
+      if (!patience.is_forever()) patience = time_left(how.patience(), begun);
+    } else {
       for (const Pid child : left) static_cast<void>(kill(child));
       patience = kForever;
-      continue;
     }
-    left.erase(down->actor);
-    if (patience.is_forever()) continue;
-    const std::chrono::nanoseconds most(how.patience().nanoseconds());
-    patience = std::max(most - (Clock::now() - begun), std::chrono::nanoseconds(0));
   }
 }
 

@@ -122,6 +122,9 @@ class Supervisor : public System<Supervisor> {
  private:
   /// From then on nothing but its Down tells of it.
   MonitorRef ask_to_end(Pid child, Shutdown how);
+  /// The Down that is wanted; none when time is up.
+  template <class Wanted>
+  [[nodiscard]] std::optional<Down> await(Timeout patience, Wanted is_it);
 
   std::optional<Reply<void>> stopper_;  // let go last, which tells that all is gone
   SupervisorSpec spec_;

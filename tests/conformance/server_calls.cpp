@@ -176,7 +176,7 @@ TEST_P(ServerCalls, cast_to_nobody) {
 
 // Nor to one that has no room, and handles nothing: its message is dropped, and that is said.
 TEST_P(ServerCalls, cast_to_one_that_is_full) {
-  bulkhead::ServerOptions options{.spawn = on_core(1)};
+  bulkhead::ServerOptions options{.spawn = begun_on(1)};
   options.spawn.mailbox_bound = 10;
   const auto server = till(0, options);
   EXPECT_TRUE(bulkhead::sys::suspend(server).has_value());

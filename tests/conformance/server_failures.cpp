@@ -155,6 +155,27 @@ TEST_P(ServerFailures, of_format_status) {
   }
 }
 
+// A report that cannot be made is lost; the server lives.
+TEST_P(ServerFailures, of_report) {
+  struct Mute : Till {
+    Mute(Notes* n, Bang b) : Till(n), bang(b) {}
+    void report(std::string_view /*text*/) const { bang.go(); }
+    void terminate(const Exit& /*reason*/) { bang.go(); }
+    Bang bang;
+  };
+  for (const Bang bang : kBoth) {
+    const auto server = serve<Mute>({}, &notes, bang);
+    const bulkhead::Pid other = runtime.spawn([] { this_actor::sleep_for(1h); });
+    EXPECT_TRUE(server.call(support::Monitor{other}).has_value());
+    bulkhead::kill(other);  // there is no handle_info(Down)
+    EXPECT_EQ(end_of(other), Exit::killed());
+    EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
+    EXPECT_EQ(server.call(Get{}), 0);
+    EXPECT_TRUE(server.stop(Exit::shutdown()).has_value());
+    EXPECT_EQ(end_of(server.pid()), Exit::shutdown());
+  }
+}
+
 // OTP (25): sys:replace_state exits in the caller with callback_failed, and the state stays.
 TEST_P(ServerFailures, of_what_sys_runs_leave_the_server_alone) {
   const auto purse = serve<support::Purse>({}, 5);

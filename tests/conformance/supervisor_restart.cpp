@@ -410,6 +410,35 @@ TEST_P(SupervisorRestart, backoff_is_called_off) {
   }
 }
 
+// All children fail at once, and each waits before it is started again: eight times as many take
+// eight times as long, about.
+TEST_P(SupervisorRestart, scale_restarts_of_many_children) {
+  struct Idle {};
+  const auto time_for = [this](int many) {
+    const SupervisorRef supervisor =
+        start({.intensity = 1'000'000'000, .backoff = Backoff{.least = 1ms, .most = 1ms}});
+    std::vector<Pid> all;
+    for (int i = 0; i < many; ++i) {
+      all.push_back(supervisor.start_child(child<Idle>(std::to_string(i))).value());
+    }
+    const auto begun = support::Clock::now();
+    for (const Pid pid : all) bulkhead::kill(pid);
+    EXPECT_TRUE(eventually([&] {
+      return std::ranges::none_of(all,
+                                  [](Pid pid) { return bulkhead::actor_info(pid).has_value(); }) &&
+             supervisor.count_children()->active == static_cast<std::size_t>(many);
+    }));
+    const auto took = support::Clock::now() - begun;
+    EXPECT_TRUE(supervisor.stop());
+    return took;
+  };
+  const auto best_of_some = [&time_for](int many) {
+    return std::min({time_for(many), time_for(many), time_for(many)});
+  };
+  const auto small = best_of_some(2000);
+  EXPECT_LT(best_of_some(16'000), 4 * 8 * small + 100ms);
+}
+
 // With a strategy of groups, the others are ended at once, and come back with it.
 TEST_P(SupervisorRestart, backoff_of_a_group) {
   const SupervisorRef supervisor = start({.strategy = Strategy::kOneForAll,

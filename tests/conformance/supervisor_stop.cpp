@@ -47,7 +47,10 @@ TEST_P(SupervisorStop, sup_stop_infinity) {
       start({.children = {worker("a"), stubborn("b", Shutdown::whenever())}});
   const Pid a = pid_of(supervisor, "a");
   const Pid b = pid_of(supervisor, "b");
+  EXPECT_THROW(supervisor.stop(Exit::normal(), -1ns), std::invalid_argument);
+  EXPECT_EQ(supervisor.count_children()->active, 2u);
   EXPECT_FALSE(supervisor.stop(Exit::normal(), 20ms));  // "b" is in no hurry
+  EXPECT_FALSE(supervisor.stop(Exit::custom("later"), 0ns));
   EXPECT_FALSE(has_ended(a));
   EXPECT_EQ(bulkhead::exit(b, Exit::shutdown()), bulkhead::Delivery::kQueued);  // traps it, too
   EXPECT_EQ(bulkhead::kill(b), bulkhead::Delivery::kQueued);

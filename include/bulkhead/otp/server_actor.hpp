@@ -357,7 +357,7 @@ class Server final : public System<Server<S>>,
     if constexpr (HandlesInfo<S, M>) {
       server_.handle_info(std::move(message));
     } else {
-      server_.report(unknown_report(type_name<S>(), message));
+      report(unknown_report(type_name<S>(), message));
     }
     go_on();
   }
@@ -405,8 +405,12 @@ class Server final : public System<Server<S>>,
     }
   }
   void report_failure(std::string_view function, std::exception_ptr failure) noexcept try {
-    server_.report(failure_report(type_name<S>(), function, std::move(failure)));
-  } catch (...) {
+    report(failure_report(type_name<S>(), function, std::move(failure)));
+  } catch (...) {  // no memory for it
+  }
+  void report(const std::string& text) noexcept try {
+    server_.report(text);
+  } catch (...) {  // nowhere to say it
   }
 
   std::vector<std::unique_ptr<Kept>> kept_;

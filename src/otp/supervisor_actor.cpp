@@ -130,9 +130,9 @@ ChildStart Supervisor::run(const ChildSpec& spec) {
 }
 
 MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
-  // Watched first: it may have ended its link, and would not be heard of.
+  // Watched first: it may have ended its link, and would not be heard of. If it has one, it keeps
+  // that, and so hears when this actor is killed before it.
   const MonitorRef monitor = this_actor::monitor(child);
-  this_actor::unlink(child, this_actor::Flush::kYes);
   static_cast<void>(how.kills() ? kill(child) : exit(child, Exit::shutdown()));
   return monitor;
 }
@@ -145,6 +145,7 @@ Exit Supervisor::end(Pid child, Shutdown how) {
     static_cast<void>(kill(child));
     down = this_actor::take_for<Down>(this, kForever, is_it);
   }
+  this_actor::unlink(child, this_actor::Flush::kYes);
   return down ? down->exit : Exit::killed();
 }
 
@@ -152,16 +153,18 @@ void Supervisor::end_all(const std::vector<Pid>& children, Shutdown how) {
   for (const Pid child : children) ask_to_end(child, how);
   const auto begun = Clock::now();
   std::unordered_set<Pid> left(children.begin(), children.end());
-  const auto any = [&left](const Down& down) { return left.contains(down.actor); };
+  // All that comes of their ends, so that none of it has to be passed over again and again.
+  const auto any = [this, &left](const this_actor::Waiting<Supervisor>& message) {
+    if (const Down* down = message.as<Down>()) return left.erase(down->actor) > 0;
+    return message.as<Exited>() != nullptr && over_;
+  };
   Timeout patience = how.patience();
   while (!left.empty()) {
-    const auto down = this_actor::take_for<Down>(this, patience, any);
-    if (!down) {
+    if (!this_actor::handle_for(this, patience, any)) {
       for (const Pid child : left) static_cast<void>(kill(child));
       patience = kForever;
       continue;
     }
-    left.erase(down->actor);
     if (patience.is_forever()) continue;
     const std::chrono::nanoseconds most(how.patience().nanoseconds());
     patience = std::max(most - (Clock::now() - begun), std::chrono::nanoseconds(0));

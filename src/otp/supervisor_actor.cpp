@@ -147,11 +147,10 @@ void Supervisor::tell_not_started(const std::string& id, const Exit& why) const 
 }
 
 MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
-  // Watched first: it may have ended its link, and would not be heard of.
+  // It may have ended its link, and would not be heard of. If it has one, it keeps that, and hears
+  // when this actor is killed before it. Its Exited is not looked for, in a mailbox that may be
+  // long: when its turn comes, it is of nobody who is a child.
   const MonitorRef monitor = this_actor::monitor(child);
-  // An Exited that is there already is not looked for, in a mailbox that may be long: when its turn
-  // comes, it is of nobody who is a child.
-  this_actor::unlink(child);
   static_cast<void>(how.kills() ? kill(child) : exit(child, Exit::shutdown()));
   return monitor;
 }

@@ -120,7 +120,7 @@ class Supervisor : public System<Supervisor> {
   void give_up(const Exit& reason);
 
  private:
-  /// From then on nothing but its Down tells of it.
+  /// From then on its Down tells of it; an Exited means nothing.
   MonitorRef ask_to_end(Pid child, Shutdown how);
   /// The Down that is wanted; none when time is up.
   template <class Wanted>

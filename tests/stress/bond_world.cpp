@@ -104,10 +104,6 @@ Member::Member(World* world, std::uint64_t seed, Temper temper, Pid supervisor, 
 void Member::started() {
   if (temper_ != Temper::kPlain) this_actor::trap_exits(true);
   world_->make_known(this_actor::pid(), random_);
-  // A supervisor that is killed while it waits for the end of a child is not linked to that any
-  // more.
-  if (supervisor_ && temper_ == Temper::kStubborn)
-    of_supervisor_ = this_actor::monitor(supervisor_);
   if (supervisor_ && !world_->over) this_actor::address(this).send(Act{3});
 }
 
@@ -134,7 +130,6 @@ void Member::receive(Tell /*message*/) {
 }
 
 void Member::receive(const Down& down) {
-  if (down.monitor == of_supervisor_) return this_actor::stop();
   const auto watched = watched_.find(key(down.monitor));
   if (watched == watched_.end() || watched->second != down.actor) {
     ++world_->wrong;

@@ -69,7 +69,7 @@ class World {
 enum class Temper : std::uint8_t {
   kPlain,     ///< ends by them
   kTraps,     ///< hears of them, and ends when its supervisor wants it to
-  kStubborn,  ///< does not even then
+  kStubborn,  ///< only when that has been killed
 };
 [[nodiscard]] Temper any_temper(support::Random& random);
 
@@ -107,7 +107,6 @@ class Member {
   support::Random random_;
   Temper temper_;
   bulkhead::Pid supervisor_;
-  bulkhead::MonitorRef of_supervisor_;              // a stubborn child's
   std::string name_;                                // that its supervisor gives it
   std::map<std::uint64_t, bulkhead::Pid> watched_;  // by monitor
 };

@@ -40,14 +40,8 @@ Restart restart_of(std::size_t leaf) {
 
 // --- a leaf --------------------------------------------------------------------------------------
 
-Leaf::Leaf(Tree* tree, Record* record, std::size_t number, Temper temper, bool fails,
-           Pid supervisor)
-    : tree_(tree),
-      record_(record),
-      number_(number),
-      temper_(temper),
-      fails_(fails),
-      supervisor_(supervisor) {
+Leaf::Leaf(Tree* tree, Record* record, std::size_t number, Temper temper, bool fails)
+    : tree_(tree), record_(record), number_(number), temper_(temper), fails_(fails) {
   ++tree_->alive;
   record_->life = Record::Life::kAlive;
 }
@@ -61,9 +55,6 @@ Leaf::~Leaf() {
 
 void Leaf::started() {
   if (temper_ != Temper::kPlain) this_actor::trap_exits(true);
-  // A supervisor that is killed while it waits for the end of a child is not linked to that any
-  // more.
-  if (temper_ == Temper::kStubborn) this_actor::monitor(supervisor_);
   if (fails_) throw std::runtime_error("at once");
 }
 
@@ -75,7 +66,6 @@ void Leaf::receive(const bulkhead::Exited& exited) {
   if (temper_ == Temper::kStubborn && exited.exit == Exit::shutdown()) return;
   this_actor::stop(exited.exit);
 }
-void Leaf::receive(const bulkhead::Down& down) { this_actor::stop(down.exit); }
 
 // --- its supervisor ------------------------------------------------------------------------------
 
@@ -110,9 +100,8 @@ ChildStart start_leaf(Tree& tree, Twig& twig, std::size_t number) {
   options.linked = true;
   if (random.one_in(4)) options.core = random.below(static_cast<std::uint32_t>(tree.cores));
   const bool fails = tree.stormy && random.one_in(4000);
-  const Pid pid = bulkhead::spawn_with<Leaf>(options, &tree, &record, number, any_temper(random),
-                                             fails, supervisor)
-                      .pid();
+  const Pid pid =
+      bulkhead::spawn_with<Leaf>(options, &tree, &record, number, any_temper(random), fails).pid();
   record.pid = word_of(pid);
   twig.leaves[number] = word_of(pid);
   return pid;

@@ -88,10 +88,13 @@ struct Who {};
 
 class Leaf {
  public:
-  enum class Temper : std::uint8_t { kPlain, kTraps, kStubborn };
+  enum class Temper : std::uint8_t {
+    kPlain,     ///< ends by exits
+    kTraps,     ///< hears of them, and then ends
+    kStubborn,  ///< does not when its supervisor asks it to; only when that has been killed
+  };
 
-  Leaf(Tree* tree, Record* record, std::size_t number, Temper temper, bool fails,
-       bulkhead::Pid supervisor);
+  Leaf(Tree* tree, Record* record, std::size_t number, Temper temper, bool fails);
   Leaf(const Leaf&) = delete;
   Leaf& operator=(const Leaf&) = delete;
   ~Leaf();
@@ -102,7 +105,6 @@ class Leaf {
   void receive(EndInOrder message);
   std::size_t receive(Who /*message*/) { return number_; }
   void receive(const bulkhead::Exited& exited);
-  void receive(const bulkhead::Down& down);
 
  private:
   Tree* tree_;
@@ -110,7 +112,6 @@ class Leaf {
   std::size_t number_;
   Temper temper_;
   bool fails_;
-  bulkhead::Pid supervisor_;
 };
 
 [[nodiscard]] bulkhead::Restart restart_of(std::size_t leaf);

@@ -37,6 +37,15 @@ template <class P>
   return core::prepare(to, bytes, core::block_class(bytes));
 }
 
+/// Of what is not ordinary. System messages find room also where a mailbox is full: who suspends a
+/// server must be able to have it go on.
+template <class P>
+[[nodiscard]] core::Admission prepare_first(Pid to, Priority priority) noexcept {
+  if (priority < Priority::kSystem) return prepare<P>(to);
+  constexpr std::size_t bytes = kSignalBytes<P>;
+  return core::prepare_unbounded(to, bytes, core::block_class(bytes));
+}
+
 /// Sends, or leaves `message` as it is.
 template <class M>
 [[nodiscard]] Delivery try_tell(Pid to, M& message, const SignalOps* ops) {
@@ -56,7 +65,7 @@ template <class M>
 /// The same for a message that is not ordinary.
 template <class M>
 [[nodiscard]] Delivery try_tell_first(Pid to, M& message, const SignalOps* ops) {
-  core::Admission admission = prepare<M>(to);
+  core::Admission admission = prepare_first<M>(to, ops->priority);
   if (admission.signal == nullptr) return admission.why;
   fill<M>(to, admission.signal, std::move(message));
   core::commit_first(to, admission.signal, ops);
@@ -82,7 +91,12 @@ template <class R, bool kGoesFirst, class M>
                                              Timeout timeout, Exit* why) {
   if (core::is_self(to)) [[unlikely]]
     return std::unexpected(AskError::kSelf);
-  core::Admission admission = prepare<Question<M>>(to);
+  core::Admission admission;
+  if constexpr (kGoesFirst) {
+    admission = prepare_first<Question<M>>(to, ops->priority);
+  } else {
+    admission = prepare<Question<M>>(to);
+  }
   if (admission.signal == nullptr) [[unlikely]] {
     if (why != nullptr && admission.why == Delivery::kGone) *why = Exit::no_actor();
     return std::unexpected(core::ask_error(core::refused(to, admission.why, ops)));

@@ -65,6 +65,27 @@ TEST_P(ServerSystem, replace_state) {
   EXPECT_EQ(purse.call(Get{}), 1);
 }
 
+// A mailbox that is full has room for system messages, or nobody could have its server go on.
+TEST_P(ServerSystem, with_a_full_mailbox) {
+  bulkhead::ServerOptions options{.spawn = on_core(1)};
+  options.spawn.mailbox_bound = 10;
+  const auto server = till(0, options);
+  EXPECT_TRUE(sys::suspend(server).has_value());
+  int queued = 0;
+  for (int i = 0; i < 30; ++i) queued += server.cast(Add{1}) == bulkhead::Delivery::kQueued;
+  EXPECT_EQ(queued, 10);
+  EXPECT_EQ(server.call(Get{}).error(), bulkhead::AskError::kFull);
+  EXPECT_EQ(server.info(Tick{1}), bulkhead::Delivery::kFull);
+  EXPECT_EQ(sys::get_status(server), "sum 0");
+  EXPECT_EQ(sys::statistics(server)->casts, 0u);
+  EXPECT_TRUE(sys::resume(server).has_value());
+  EXPECT_TRUE(eventually([&] { return server.call(Get{}) == 10; }));
+  EXPECT_TRUE(sys::suspend(server).has_value());
+  for (int i = 0; i < 30; ++i) server.cast(Add{1});
+  EXPECT_TRUE(server.stop().has_value());
+  EXPECT_EQ(end_of(server.pid()), bulkhead::Exit::normal());
+}
+
 // Suspend is idempotent, and what is sent meanwhile is not lost.
 TEST_P(ServerSystem, suspend_and_resume) {
   const auto server = till();

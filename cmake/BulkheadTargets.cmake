@@ -88,49 +88,30 @@ function(bulkhead_use_numa target)
 endfunction()
 
 # bulkhead_use_backtrace(<library>): stack traces with files and lines, where there is
-# libbacktrace, as GCC brings it along.
+# libbacktrace, as GCC brings it along. Its header lies among those that are for GCC alone; so
+# another compiler, which uses the libraries of a GCC, is given the path of this one.
 function(bulkhead_use_backtrace target)
   include(CheckCXXSourceCompiles)
   set(header <backtrace.h>)
-  set(library backtrace)
-  bulkhead_check_backtrace(BULKHEAD_LIBBACKTRACE)
-  if(NOT BULKHEAD_LIBBACKTRACE AND NOT CMAKE_CROSSCOMPILING
-      AND NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-    # That of a GCC beside it. Only this header: the others in its folder are GCC's alone.
-    find_program(BULKHEAD_GXX g++)
-    mark_as_advanced(BULKHEAD_GXX)
-    if(BULKHEAD_GXX)
-      bulkhead_gcc_file(folder include)
-      bulkhead_gcc_file(library libbacktrace.a)
-      set(header "\"${folder}/backtrace.h\"")
-      bulkhead_check_backtrace(BULKHEAD_LIBBACKTRACE_OF_GCC)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} -print-file-name=libbacktrace.a
+      OUTPUT_VARIABLE library OUTPUT_STRIP_TRAILING_WHITESPACE)
+    cmake_path(REPLACE_FILENAME library include/backtrace.h OUTPUT_VARIABLE path)
+    cmake_path(NORMAL_PATH path)
+    if(EXISTS ${path})
+      set(header "\"${path}\"")
     endif()
   endif()
-  if(BULKHEAD_LIBBACKTRACE OR BULKHEAD_LIBBACKTRACE_OF_GCC)
-    target_compile_definitions(${target} PRIVATE BULKHEAD_BACKTRACE_HEADER=${header})
-    target_link_libraries(${target} PRIVATE ${library})
-    if(IS_ABSOLUTE ${library})
-      set(BULKHEAD_BACKTRACE_LINK " ${library}" PARENT_SCOPE)
-    else()
-      set(BULKHEAD_BACKTRACE_LINK " -l${library}" PARENT_SCOPE)
-    endif()
-  endif()
-endfunction()
-
-# For bulkhead_use_backtrace: do header and library work?
-macro(bulkhead_check_backtrace result)
-  set(CMAKE_REQUIRED_LIBRARIES ${library})
+  set(CMAKE_REQUIRED_LIBRARIES backtrace)
   check_cxx_source_compiles("
     #include ${header}
     int main() { return backtrace_create_state(nullptr, 1, nullptr, nullptr) == nullptr; }"
-    ${result})
-endmacro()
-
-# And: where GCC has a file of its own.
-function(bulkhead_gcc_file variable name)
-  execute_process(COMMAND ${BULKHEAD_GXX} -print-file-name=${name}
-    OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
-  set(${variable} ${path} PARENT_SCOPE)
+    BULKHEAD_HAS_LIBBACKTRACE)
+  if(BULKHEAD_HAS_LIBBACKTRACE)
+    target_compile_definitions(${target} PRIVATE BULKHEAD_BACKTRACE_HEADER=${header})
+    target_link_libraries(${target} PRIVATE backtrace)
+    set(BULKHEAD_BACKTRACE_LINK " -lbacktrace" PARENT_SCOPE)
+  endif()
 endfunction()
 
 # bulkhead_program(<target> <folder> SOURCES <file>... [LIBRARIES <library>...] [PRIVATE_SOURCES]):

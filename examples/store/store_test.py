@@ -83,6 +83,13 @@ class StoreTest(unittest.TestCase):
     def errors(self):
         return (self.folder / "errors").read_text(encoding="utf-8")
 
+    def wait_for_error(self, pattern):
+        """The log is told a little later than the clients."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while not re.search(pattern, self.errors()):
+            self.assertLess(time.monotonic(), deadline, f"no {pattern} in: {self.errors()}")
+            time.sleep(0.01)
+
     def stop(self, number=signal.SIGTERM, status=0):
         self.process.send_signal(number)
         self.assertEqual(self.process.wait(TIMEOUT_S), status, self.errors())
@@ -211,7 +218,7 @@ class Failure(StoreTest):
         self.crash()
         self.assertEqual([other.read(), client.read()], ["", ""])  # all know that it has failed
         self.check(self.connect(), ("GET a", "VALUE 1"), ("GET b", "NONE"), ("SET c 1", "OK"))
-        self.assertRegex(self.errors(), "Store .* ends: panic: a client has sent CRASH")
+        self.wait_for_error("Store.* crashed: panic: a client has sent CRASH")
         self.stop()
         self.start()
         self.check(self.connect(), ("GET a", "VALUE 1"), ("GET c", "VALUE 1"), ("COUNT", "COUNT 2"))

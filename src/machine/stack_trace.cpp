@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,9 +46,11 @@ _Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) noexcept 
 
 std::vector<std::string> describe_frames(std::span<void* const> addresses) {
   std::vector<std::string> lines;
-  for (void* const address : addresses) {
-    if (address == nullptr) continue;
-    for (CodePlace& place : places_of(address)) {
+  std::vector<void*> calls;  // the outermost frame may have no caller
+  std::ranges::copy_if(addresses, std::back_inserter(calls),
+                       [](const void* address) { return address != nullptr; });
+  for (std::vector<CodePlace>& places : places_of(calls)) {
+    for (CodePlace& place : places) {
       if (is_machinery(place.function)) continue;
       std::string line = std::move(place.function);
       if (!place.file.empty()) line += " at " + place.file + ":" + std::to_string(place.line);

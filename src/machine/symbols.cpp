@@ -6,12 +6,15 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <memory>
 #include <string_view>
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "sync/mutex.hpp"
+#include "sync/thread.hpp"
 
 #if defined(BULKHEAD_HAVE_LIBDW)
 #include <dwarf.h>
@@ -230,19 +233,46 @@ Places look_up(std::uintptr_t pc) {
 
 namespace {
 
-// The same places fail again and again. The libraries are not for several threads at once, either.
+// The same places fail again and again. The libraries are not for several threads at once; and they
+// want more stack than an actor may have, so that they have a thread's.
 class Known {
  public:
-  Places places_of(std::uintptr_t pc) {
+  std::vector<Places> places_of(std::span<void* const> return_addresses) {
     const sync::Guard guard(lock_);
-    const auto known = places_.find(pc);
-    if (known != places_.end()) return known->second;
-    if (places_.size() == kMost) places_.clear();
-    return places_.emplace(pc, look_up(pc)).first->second;
+    if (places_.size() >= kMost) places_.clear();
+    std::vector<std::uintptr_t> unknown;
+    for (void* const address : return_addresses) {
+      if (!places_.contains(call_before(address))) unknown.push_back(call_before(address));
+    }
+    if (!unknown.empty()) learn(unknown);
+    std::vector<Places> all;
+    for (void* const address : return_addresses) all.push_back(places_[call_before(address)]);
+    return all;
   }
 
  private:
   static constexpr std::size_t kMost = 10'000;
+
+  static std::uintptr_t call_before(void* return_address) noexcept {
+    return reinterpret_cast<std::uintptr_t>(return_address) - 1;
+  }
+
+  // Without a thread nothing is known of them.
+  void learn(const std::vector<std::uintptr_t>& unknown) {
+    std::exception_ptr failure;
+    try {
+      sync::Thread([&] {
+        try {
+          for (const std::uintptr_t pc : unknown) places_[pc] = look_up(pc);
+        } catch (...) {
+          failure = std::current_exception();
+        }
+      }).join();
+    } catch (const std::system_error&) {
+      for (const std::uintptr_t pc : unknown) places_[pc] = {{"??"}};
+    }
+    if (failure != nullptr) std::rethrow_exception(failure);
+  }
 
   sync::Mutex lock_;
   std::unordered_map<std::uintptr_t, Places> places_;
@@ -250,9 +280,9 @@ class Known {
 
 }  // namespace
 
-Places places_of(void* return_address) {
+std::vector<Places> places_of(std::span<void* const> return_addresses) {
   static auto* known = new Known;
-  return known->places_of(reinterpret_cast<std::uintptr_t>(return_address) - 1);
+  return known->places_of(return_addresses);
 }
 
 }  // namespace bulkhead::machine

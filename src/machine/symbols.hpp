@@ -2,6 +2,7 @@
 // it; else by libbacktrace; else as far as the C library knows.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -15,9 +16,10 @@ struct CodePlace {
   int line = 0;
 };
 
-/// What the call before a return address is in: the innermost function first, and then those that
-/// it was inlined into; one at least. The first look at an address may take milliseconds, the next
-/// ones do not. Any thread. Throws std::bad_alloc.
-[[nodiscard]] std::vector<CodePlace> places_of(void* return_address);
+/// Of each return address, what the call before it is in: the innermost function first, and then
+/// those that it was inlined into; one at least. The first look at an address may take
+/// milliseconds, the next ones do not. Any thread, on however small a stack. Throws std::bad_alloc.
+[[nodiscard]] std::vector<std::vector<CodePlace>> places_of(
+    std::span<void* const> return_addresses);
 
 }  // namespace bulkhead::machine

@@ -102,6 +102,20 @@ TEST_P(ThrowSites, are_kept_while_destructors_run) {
   }
 }
 
+// Whoever reads symbols wants more stack than an actor has.
+TEST_P(ThrowSites, can_be_read_on_the_smallest_of_stacks) {
+  stack_of([] { calls_the_depths(0); });
+  const Exit exit = exits.entries().back();
+  std::vector<std::string> lines;
+  bulkhead::SpawnOptions options = on_core(1);
+  options.stack_size = 16 * 1024;
+  runtime.spawn_with(options, [&] { lines = stack_trace(exit); });
+  ASSERT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_EQ(lines, stack_trace(exit));
+  ASSERT_FALSE(lines.empty());
+  EXPECT_NE(lines[0].find("throws_in_the_depths"), std::string::npos) << lines[0];
+}
+
 TEST_P(ThrowSites, are_none_of_other_ends) {
   EXPECT_EQ(stack_of([] {}), "");
   EXPECT_EQ(stack_of([] { this_actor::stop(Exit::custom("enough")); }), "");

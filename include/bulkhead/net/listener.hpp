@@ -39,7 +39,8 @@ class Listener {
   /// wait; any thread, one at a time.
   Result<std::size_t> shed(std::size_t most = 64);
 
-  /// Any thread: an accept that waits fails with kClosed.
+  /// Any thread: an accept that waits fails with kClosed. Until it has, a moment later, the system
+  /// may still take connections, which are then reset.
   void close() noexcept { descriptor_.close(); }
   [[nodiscard]] bool is_open() const noexcept { return descriptor_.is_open(); }
   explicit operator bool() const noexcept { return is_open(); }

@@ -165,6 +165,8 @@ class Reply {
     } catch (const Unwind&) {  // named, or it might not be thrown
       core::fail_by_exception(to);
       throw;
+    } catch (const core::Leaving&) {  // never
+      throw;
     } catch (...) {
       core::fail_by_exception(to);
       throw;

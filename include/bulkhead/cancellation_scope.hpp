@@ -54,6 +54,8 @@ class ScopeChild {
       function_();
     } catch (const Unwind&) {  // named, or it might not be thrown; no failure
       throw;
+    } catch (const Leaving&) {  // never
+      throw;
     } catch (...) {
       member_.failed();
       throw;

@@ -162,6 +162,8 @@ Signal* deliver_question(void* actor, Signal* signal) {
     } catch (const Unwind&) {  // named, or it might not be thrown
       reply.fail_by_exception();
       throw;
+    } catch (const core::Leaving&) {  // never
+      throw;
     } catch (...) {
       reply.fail_by_exception();
       throw;

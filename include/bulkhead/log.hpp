@@ -93,8 +93,13 @@ struct LogSettings {
   std::function<void(CrashReport&)> redact = {};
 };
 
+/// Which lines LogSettings::per_second holds for.
+enum class LineKind : std::uint8_t {
+  kOrdinary,
+  kRare,  ///< it does not: for what is never said often, and must not be missed
+};
 /// Tells the log of the caller's runtime; outside of actors and hooks, stderr. Does not wait.
-void log_line(std::string text) noexcept;
+void log_line(std::string text, LineKind kind = LineKind::kOrdinary) noexcept;
 
 /// In the destructor of an actor that has crashed, for its report: what it says of its state, and,
 /// if not empty, what it was handling, if anything, in better words than the name of a type.

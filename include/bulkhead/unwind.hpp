@@ -12,4 +12,17 @@ namespace bulkhead {
 /// it, and it is thrown: `catch (const bulkhead::Unwind&) { throw; } catch (...) { ...; throw; }`.
 struct Unwind {};
 
+namespace core {
+
+/// `catch (const Leaving&)`, in front of a `catch (...)` of the library's that throws again: nobody
+/// throws it, but whoever asks for it notes where the exception was thrown (src/core/thrown.hpp).
+class Leaving {
+ public:
+  virtual ~Leaving();  // never defined: its type_info is the library's
+
+  Leaving() = delete;
+};
+
+}  // namespace core
+
 }  // namespace bulkhead

@@ -118,20 +118,22 @@ void describe_crash(std::string state, std::string message) noexcept {
   if (!message.empty() && !report->message.empty()) report->message = std::move(message);
 }
 
-void log_line(std::string text) noexcept {
+void log_line(std::string text, LineKind kind) noexcept {
+  const auto what =
+      kind == LineKind::kRare ? core::Reporter::Kind::kRareLine : core::Reporter::Kind::kLine;
   core::Domain* domain = nullptr;
   {
     const core::Inside inside;
     const core::Core* core = core::Core::current();
     if (core != nullptr) domain = core->domain.load(std::memory_order_relaxed);
     if (domain != nullptr) {
-      if (!domain->reporter.admits(core::Reporter::Kind::kLine, machine::now())) return;
+      if (!domain->reporter.admits(what, machine::now())) return;
       try {
         auto told = std::make_unique<core::Told>();
         told->line = std::move(text);
         domain->reporter.put(std::move(told));
       } catch (const std::bad_alloc&) {
-        domain->reporter.lost(core::Reporter::Kind::kLine);
+        domain->reporter.lost(what);
       }
       return;
     }

@@ -32,8 +32,9 @@ bool Reporter::admits(Kind kind, machine::Nanoseconds now) noexcept {
       limit.second_ends.compare_exchange_strong(ends, now + kSecond, std::memory_order_relaxed)) {
     limit.admitted.store(0, std::memory_order_relaxed);
   }
-  if (limit.admitted.load(std::memory_order_relaxed) < per_second_ &&
-      limit.admitted.fetch_add(1, std::memory_order_relaxed) < per_second_) {
+  const bool limited = kind != Kind::kRareLine;
+  if (!limited || (limit.admitted.load(std::memory_order_relaxed) < per_second_ &&
+                   limit.admitted.fetch_add(1, std::memory_order_relaxed) < per_second_)) {
     if (waiting_.fetch_add(1, std::memory_order_relaxed) < kMostWaiting) return true;
     waiting_.fetch_sub(1, std::memory_order_relaxed);
   }
@@ -164,7 +165,8 @@ void Reporter::tell_left_out() noexcept {
   }
   if (!any) return;
   guarded([&] {
-    log_->line(std::to_string(counts[0]) + " more crashes and " + std::to_string(counts[1]) +
+    log_->line(std::to_string(counts[0]) + " more crashes and " +
+               std::to_string(counts[1] + counts[2]) +
                " more lines are not told: they came faster than LogSettings::per_second (" +
                std::to_string(per_second_) + "), or than the log could take them");
   });

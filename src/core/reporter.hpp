@@ -49,7 +49,7 @@ class Reporter {
 
   // Any thread of the domain, while it runs.
 
-  enum class Kind : std::uint8_t { kCrash, kLine };
+  enum class Kind : std::uint8_t { kCrash, kLine, kRareLine };
   /// Is one more to be told, at that time? If so, put() or lost() comes next; else it is counted.
   [[nodiscard]] bool admits(Kind kind, machine::Nanoseconds now) noexcept;
   void put(std::unique_ptr<Told> told) noexcept;
@@ -58,7 +58,7 @@ class Reporter {
 
  private:
   static constexpr std::size_t kMostWaiting = 1000;
-  static constexpr std::size_t kKinds = 2;
+  static constexpr std::size_t kKinds = 3;
 
   /// Of one kind.
   struct Limit {

@@ -1,5 +1,6 @@
 #include "core/thrown.hpp"
 
+#include <cxxabi.h>
 #include <unwind.h>
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <typeinfo>
 
 #include "base/critical.hpp"
+#include "core/exception_head.hpp"
 #include "sync/mutex.hpp"
 
 namespace bulkhead::core {
@@ -17,10 +19,12 @@ namespace {
 // takes it: who is late has no trace.
 class Noted {
  public:
-  void put(const void* exception, const ThrowTrace& trace) noexcept {
+  /// What is thrown again keeps where it was thrown first.
+  void put(const void* exception, const ThrowTrace& trace, bool again) noexcept {
     const base::Critical critical("an exception is thrown");
     sync::Guard guard(lock_);
     Entry& entry = at(exception);
+    if (again && entry.exception == exception) return;
     entry.exception = exception;
     entry.trace = trace;
   }
@@ -60,6 +64,11 @@ _Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) noexcept 
   return _URC_NO_REASON;
 }
 
+// Is it thrown by `throw;`? Of a pointer that is thrown one is not given the object.
+bool is_thrown_again(const std::type_info& thrown, const void* exception) noexcept {
+  return !thrown.__is_pointer_p() && static_cast<const ExceptionHead*>(exception)[-1].handlers < 0;
+}
+
 }  // namespace
 
 // Not of the anonymous namespace: what is of such a type has no name outside.
@@ -67,11 +76,14 @@ class Asked : public std::type_info {
  public:
   explicit Asked(const char* name) noexcept : std::type_info(name) {}
 
-  bool __do_catch(const std::type_info* /*thrown*/, void** exception,
+  bool __do_catch(const std::type_info* thrown, void** exception,
                   unsigned /*outer*/) const override {
+    // What is not of C++, such as the cancellation of a thread.
+    if (*thrown == typeid(abi::__forced_unwind) || *thrown == typeid(abi::__foreign_exception))
+      return false;
     ThrowTrace trace;
     _Unwind_Backtrace(&note_frame, &trace);
-    noted.put(*exception, trace);
+    noted.put(*exception, trace, is_thrown_again(*thrown, *exception));
     return false;
   }
 };

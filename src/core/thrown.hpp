@@ -11,15 +11,9 @@
 #include <cstddef>
 #include <exception>
 
+#include "bulkhead/unwind.hpp"
+
 namespace bulkhead::core {
-
-/// `catch (const Leaving&)`, in front of `catch (...)`: nobody throws it.
-class Leaving {
- public:
-  virtual ~Leaving();  // never defined: its type_info is in thrown.cpp
-
-  Leaving() = delete;
-};
 
 /// Frames of a throw, most recent call first.
 struct ThrowTrace {

@@ -19,6 +19,7 @@
 #include "bulkhead/unwind.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
+#include "core/exception_head.hpp"
 #include "core/extras.hpp"
 
 extern "C" _Unwind_Reason_Code __gxx_personality_v0(int version, _Unwind_Action actions,
@@ -29,19 +30,6 @@ extern "C" _Unwind_Reason_Code __gxx_personality_v0(int version, _Unwind_Action 
 namespace bulkhead::core {
 
 namespace {
-
-// The end of what the C++ runtime keeps in front of an exception, as the Itanium C++ ABI has it.
-struct Head {
-  void* next;
-  int handlers;
-  int handler;  // that was found, among those of its landing pad
-  const void* action;
-  const void* table;
-  std::uintptr_t landing_pad;  // of the handler that was found; 0 when that is to terminate
-  void* adjusted;
-  _Unwind_Exception header;
-};
-static_assert(offsetof(Head, header) == 48);
 
 // An exception to search with, which is never thrown.
 class Trial {
@@ -66,7 +54,7 @@ class Trial {
   }
 
  private:
-  Head& head() { return *reinterpret_cast<Head*>(static_cast<std::byte*>(object_) - sizeof(Head)); }
+  ExceptionHead& head() { return static_cast<ExceptionHead*>(object_)[-1]; }
 
   void* object_;
 };

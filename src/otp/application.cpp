@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <expected>
 #include <optional>
 #include <stdexcept>
+#include <utility>
 
 #include "bulkhead/actor_info.hpp"
 #include "bulkhead/links.hpp"
@@ -15,22 +17,35 @@ namespace bulkhead {
 
 namespace {
 
-// Tells main how the tree has ended.
+struct Start {};
+
+// Starts the tree, and tells main how it has ended.
 class Watch {
  public:
-  Watch(Pid root, StopSignals& signals, std::optional<Exit>& ending)
-      : root_(root), signals_(signals), ending_(ending) {}
-  void started() { this_actor::monitor(root_); }
-  void receive(Down down) {
-    ending_ = down.exit;
+  Watch(SupervisorSpec spec, StopSignals& signals, std::optional<Exit>& ending)
+      : spec_(std::move(spec)), signals_(signals), ending_(ending) {}
+  void started() { this_actor::trap_exits(true); }
+  std::expected<SupervisorRef, ChildError> receive(Start /*message*/) {
+    auto root = start_supervisor(std::move(spec_));
+    if (root) {
+      root_ = root->pid();
+    } else {
+      this_actor::stop();
+    }
+    return root;
+  }
+  void receive(Exited exited) {
+    if (exited.actor != root_) return;
+    ending_ = std::move(exited.exit);
     signals_.wake();
     this_actor::stop();
   }
 
  private:
-  Pid root_;
+  SupervisorSpec spec_;
   StopSignals& signals_;
   std::optional<Exit>& ending_;
+  Pid root_;
 };
 
 template <class... Args>
@@ -78,13 +93,20 @@ int run_application(const Application& application) {
   std::optional<Exit> ending;
   Runtime runtime(application.config);
   runtime.start();
-  const auto root = start_supervisor(runtime, application.tree(runtime));
+  std::expected<SupervisorRef, ChildError> root;
+  try {
+    const auto watch = runtime.spawn<Watch>(application.tree(runtime), signals, ending);
+    root = watch.ask(Start{}, kForever).value();
+    if (root && application.started) application.started(runtime, *root);
+  } catch (const std::exception& error) {
+    tell(application, "could not be started: %s", error.what());
+    if (root) static_cast<void>(root->stop(Exit::shutdown(), application.patience));
+    return 2;
+  }
   if (!root) {
     tell(application, "could not be started: %s", to_string(root.error()).c_str());
     return 2;
   }
-  runtime.spawn<Watch>(root->pid(), signals, ending);
-  if (application.started) application.started(runtime, *root);
   const auto signal = signals.wait();
   if (!signal) {
     runtime.shutdown(application.patience);

@@ -125,7 +125,7 @@ class InOrder final : public Children {
     if (found == by_pid_.end()) return;
     const At child = found->second;
     has_ended(child);
-    if (is_restarted(child->spec.restart, exit)) return start_again(child);
+    if (is_restarted(child->spec.restart, exit)) return start_again(child, exit);
     if (child->spec.restart == Restart::kTemporary) {
       const ChildSpec spec = child->spec;
       forget(child);
@@ -226,8 +226,8 @@ class InOrder final : public Children {
   }
 
   // A child has ended, or could not be started, and is to be.
-  void start_again(At child) {
-    const auto delay = supervisor_.plan_restart(child->delay);
+  void start_again(At child, const Exit& why) {
+    const auto delay = supervisor_.plan_restart(child->delay, child->spec.id, why);
     if (!delay) return;
     end_group(child);
     if (delay->count() == 0) return start_group(child);
@@ -278,7 +278,7 @@ class InOrder final : public Children {
       const auto started = launch(each);
       if (!started) {
         supervisor_.tell_not_started(each->spec.id, started.error());
-        const auto delay = supervisor_.plan_restart(each->delay);
+        const auto delay = supervisor_.plan_restart(each->delay, each->spec.id, started.error());
         if (delay) put_off(each, *delay);
         return;
       }

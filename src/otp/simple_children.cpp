@@ -96,7 +96,7 @@ class Simple final : public Children {
       return;
     }
     auto child = all_.extract(at);
-    const auto delay = supervisor_.plan_restart(child.mapped().delay);
+    const auto delay = supervisor_.plan_restart(child.mapped().delay, {}, exit);
     if (!delay) return;
     if (delay->count() == 0) {
       start_again(std::move(child));
@@ -137,7 +137,7 @@ class Simple final : public Children {
     const ChildStart started = supervisor_.run(child.mapped().start, child.mapped().restarts + 1);
     if (!started) {
       supervisor_.tell_not_started({}, started.error());
-      const auto delay = supervisor_.plan_restart(child.mapped().delay);
+      const auto delay = supervisor_.plan_restart(child.mapped().delay, {}, started.error());
       if (delay) put_off(std::move(child), *delay);
       return;
     }

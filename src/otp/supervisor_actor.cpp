@@ -139,11 +139,19 @@ std::string who() {
   return "supervisor " + to_string(self) + (name.empty() ? "" : " named \"" + name + "\"");
 }
 
+std::string child_called(const std::string& id) {
+  return id.empty() ? "a child" : "child \"" + id + "\"";
+}
+
+void tell_overrun(Pid child, Shutdown how) {
+  log_line(who() + ": child " + to_string(child) + " has not ended in " +
+           std::to_string(how.patience().nanoseconds() / 1'000'000) + " ms, and is killed");
+}
+
 }  // namespace
 
 void Supervisor::tell_not_started(const std::string& id, const Exit& why) const {
-  log_line(who() + " could not start " + (id.empty() ? "a child" : "child \"" + id + "\"") +
-           " again: " + to_string(why));
+  log_line(who() + " could not start " + child_called(id) + " again: " + to_string(why));
 }
 
 MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
@@ -188,6 +196,7 @@ Exit Supervisor::end(Pid child, Shutdown how) {
   const auto is_it = [monitor](const Down& down) { return down.monitor == monitor; };
   auto down = await(how.patience(), is_it);
   if (!down) {
+    tell_overrun(child, how);
     static_cast<void>(kill(child));
     down = await(kForever, is_it);
   }
@@ -206,18 +215,24 @@ void Supervisor::end_all(const std::vector<Pid>& children, Shutdown how) {
       left.erase(down->actor);
       if (!patience.is_forever()) patience = time_left(how.patience(), begun);
     } else {
-      for (const Pid child : left) static_cast<void>(kill(child));
+      for (const Pid child : left) {
+        tell_overrun(child, how);
+        static_cast<void>(kill(child));
+      }
       patience = kForever;
     }
   }
 }
 
-std::optional<std::chrono::nanoseconds> Supervisor::plan_restart(Delay& delay) {
+std::optional<std::chrono::nanoseconds> Supervisor::plan_restart(Delay& delay,
+                                                                 const std::string& id,
+                                                                 const Exit& why) {
   const auto now = Clock::now();
   if (!intensity_.allows(now)) {
     log_line(who() + " gives up: more than " + std::to_string(spec_.intensity) + " restarts in " +
-             std::to_string(spec_.period / std::chrono::milliseconds(1)) +
-             " ms; it ends its children, and itself");
+                 std::to_string(spec_.period / std::chrono::milliseconds(1)) + " ms, the last of " +
+                 child_called(id) + " (" + to_string(why) + "); it ends its children, and itself",
+             LineKind::kRare);
     give_up(Exit::shutdown("too many restarts"));
     return std::nullopt;
   }

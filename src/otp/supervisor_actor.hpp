@@ -110,8 +110,11 @@ class Supervisor : public System<Supervisor> {
   Exit end(Pid child, Shutdown how);
   /// The same for many at once.
   void end_all(const std::vector<Pid>& children, Shutdown how);
-  /// Counts a restart, and says when it is due; none: the supervisor gives up, and ends.
-  [[nodiscard]] std::optional<std::chrono::nanoseconds> plan_restart(Delay& delay);
+  /// Counts a restart of a child that has ended, or not started, for that reason, and says when it
+  /// is due; none: the supervisor gives up, and ends.
+  [[nodiscard]] std::optional<std::chrono::nanoseconds> plan_restart(Delay& delay,
+                                                                     const std::string& id,
+                                                                     const Exit& why);
   /// Has Children::retry(number) called after `delay`. Returns the number.
   std::uint64_t retry_after(std::chrono::nanoseconds delay);
   /// A child that will not be started again has ended by itself.

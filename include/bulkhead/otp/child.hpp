@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,8 @@
 #include "bulkhead/spawn.hpp"
 
 namespace bulkhead {
+
+class GenServer;
 
 /// When a child that has ended is started again.
 enum class Restart : std::uint8_t {
@@ -86,6 +89,9 @@ struct ChildSpec {
 ///     child<Worker>("worker", 3)
 template <class A, class... Args>
 [[nodiscard]] ChildSpec child(std::string id, Args... args) {
+  static_assert(!std::is_base_of_v<GenServer, A>,
+                "bulkhead: this is a server, and would not be started as one: make a child of it "
+                "by child_server");
   ChildSpec spec;
   spec.id = std::move(id);
   spec.start = [arguments = std::tuple<Args...>(std::move(args)...)]() -> ChildStart {

@@ -26,6 +26,7 @@
 #include <vector>
 
 #include "bulkhead/otp/gen_server.hpp"
+#include "bulkhead/otp/named_server.hpp"
 #include "bulkhead/timer.hpp"
 
 namespace bulkhead {
@@ -356,5 +357,9 @@ template <class M, class... Args>
 [[nodiscard]] ChildSpec child_state_machine(std::string id, Args... args) {
   return child_server<otp::Machine<M>>(std::move(id), std::move(args)...);
 }
+
+/// A state machine by the name that it has in the registry: see NamedServer.
+template <class M>
+using NamedStateMachine = NamedServer<otp::Machine<M>>;
 
 }  // namespace bulkhead

@@ -67,7 +67,7 @@ class InitResult {
 ///     void handle_timeout();                  // see idle_after
 ///     void terminate(const Exit& reason);     // when it ends, once: see docs/guide/servers.md
 ///     std::string format_status() const;      // its state as text, for reports, without secrets
-///     void report(std::string_view text);     // where its reports go; default: stderr
+///     void report(std::string_view text);     // where its reports go; default: the log
 ///
 /// Handlers run one at a time, and may block. An exception that leaves one ends the server. Down
 /// and Exited are handled first, then system messages, then infos, then calls and casts, in order.
@@ -218,6 +218,8 @@ class Server final : public System<Server<S>>,
       server_.continues_ |= result.kind() == InitResult::Kind::kContinue;
     } catch (const Unwind&) {  // named, or it might not be thrown
       has_not_begun(reply);
+      throw;
+    } catch (const core::Leaving&) {  // never
       throw;
     } catch (...) {
       has_not_begun(reply);

@@ -99,6 +99,33 @@ TEST_P(Applications, end_in_order_when_they_are_told_to) {
   }
 }
 
+TEST_P(Applications, hear_how_their_tree_ends_however_early) {
+  ChildSpec brief = bulkhead::child_thread("brief", [] {});
+  brief.restart = bulkhead::Restart::kTransient;
+  brief.significant = true;
+  for (int i = 0; i < 10; ++i) {
+    Application application = with({});
+    application.tree = [&](Runtime&) {
+      return SupervisorSpec{.auto_shutdown = bulkhead::AutoShutdown::kAnySignificant,
+                            .children = {brief}};
+    };
+    const Ended ended = run(application);
+    EXPECT_EQ(ended.status, 0) << ended.errors;
+    EXPECT_NE(ended.errors.find("test: has ended: shutdown"), std::string::npos) << ended.errors;
+  }
+}
+
+TEST_P(Applications, say_why_they_could_not_be_begun) {
+  Application application = with({child<Part>("a", "a")});
+  application.started = [](Runtime&, SupervisorRef) { throw std::runtime_error("no settings"); };
+  const Ended ended = run(application);
+  EXPECT_EQ(ended.status, 2);
+  EXPECT_NE(ended.errors.find("test: could not be started: no settings"), std::string::npos);
+  EXPECT_NE(ended.errors.find("-a"), std::string::npos);  // and the tree ends in order
+  application.tree = [](Runtime&) -> SupervisorSpec { throw std::runtime_error("no tree"); };
+  EXPECT_NE(run(application).errors.find("could not be started: no tree"), std::string::npos);
+}
+
 // What was wrong: the actor that hears of the root's end was told to be still busy, now and then.
 TEST_P(Applications, name_nobody_when_they_end_in_order) {
   for (int i = 0; i < 20; ++i) {
@@ -128,9 +155,8 @@ TEST_P(Applications, end_at_once_with_the_second_signal) {
   Application application = with({stubborn()});
   application.started = [](Runtime& runtime, SupervisorRef) {
     signal_later(runtime, SIGTERM, 1ms);
-    // It waits for the stubborn one meanwhile.
-    signal_later(runtime, SIGINT, 50ms);
   };
+  application.stopping = [](Runtime&) { ::kill(getpid(), SIGINT); };
   const Ended ended = run(application);
   EXPECT_EQ(ended.signal, SIGINT) << ended.errors;
 }

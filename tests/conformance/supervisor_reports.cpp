@@ -102,7 +102,8 @@ TEST_P(SupervisorReports, say_that_one_gives_up) {
   const auto supervisor =
       start({.strategy = Strategy::kOneForOne, .intensity = 0, .children = {flaky}});
   tell(pid_of(supervisor, "a"), Fail{});
-  EXPECT_TRUE(crashes->wait_for_line("gives up: more than 0 restarts in 5000 ms"));
+  EXPECT_TRUE(crashes->wait_for_line(
+      "gives up: more than 0 restarts in 5000 ms, the last of child \"a\" (panic: a fails"));
   EXPECT_EQ(end_of(supervisor.pid()), Exit::shutdown("too many restarts"));
   runtime.shutdown();
   EXPECT_EQ(crashes->size(), 1u);
@@ -126,6 +127,7 @@ TEST_P(SupervisorReports, say_who_was_killed) {
   const auto supervisor = start({.children = {stubborn, worker("a")}});
   const Pid pid = pid_of(supervisor, "s");
   EXPECT_TRUE(supervisor.stop());
+  EXPECT_TRUE(crashes->wait_for_line("child " + to_string(pid) + " has not ended in 1 ms"));
   runtime.shutdown();
   ASSERT_EQ(crashes->size(), 1u);
   EXPECT_EQ(crashes->reports()[0].actor, pid);

@@ -102,6 +102,35 @@ TEST_P(ThrowSites, are_kept_while_destructors_run) {
   }
 }
 
+// What was wrong: the stack was that of the library's own throw, which it makes when it has told
+// the asker.
+TEST_P(ThrowSites, are_those_of_the_first_throw) {
+  struct Asked {
+    struct Value {};
+    struct Nothing {
+      using Answer = void;
+    };
+    int receive(Value /*message*/) {
+      calls_the_depths(0);
+      return 0;
+    }
+    void receive(Nothing /*message*/) { calls_the_depths(1); }
+  };
+  for (const bool value : {true, false}) {
+    const std::size_t before = exits.size();
+    const auto asked = runtime.spawn_with<Asked>(on_core(1));
+    if (value) {
+      EXPECT_FALSE(asked.ask(Asked::Value{}));
+    } else {
+      EXPECT_FALSE(asked.ask(Asked::Nothing{}));
+    }
+    ASSERT_TRUE(runtime.wait_for_end(support::kDeadline));
+    ASSERT_EQ(exits.size(), before + 1);
+    EXPECT_NE(stack_trace(exits.entries().back()).front().find("throws_in_the_depths"),
+              std::string::npos);
+  }
+}
+
 // Whoever reads symbols wants more stack than an actor has.
 TEST_P(ThrowSites, can_be_read_on_the_smallest_of_stacks) {
   stack_of([] { calls_the_depths(0); });

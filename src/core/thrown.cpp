@@ -3,6 +3,7 @@
 #include <cxxabi.h>
 #include <unwind.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <typeinfo>
@@ -15,44 +16,44 @@ namespace bulkhead::core {
 
 namespace {
 
-// Of exceptions on their way; found by the address of the exception. One that finds its place taken
-// takes it: who is late has no trace.
+// Of exceptions on their way; found by the address of the exception. When very many are, others lose
+// theirs. (So do those that somebody has caught after all, and that nobody asks for.)
 class Noted {
  public:
   /// What is thrown again keeps where it was thrown first.
   void put(const void* exception, const ThrowTrace& trace, bool again) noexcept {
     const base::Critical critical("an exception is thrown");
     sync::Guard guard(lock_);
-    Entry& entry = at(exception);
-    if (again && entry.exception == exception) return;
-    entry.exception = exception;
-    entry.trace = trace;
+    std::size_t place = place_of(exception);
+    if (place != kPlaces && again) return;
+    if (place == kPlaces) place = place_of(nullptr);
+    if (place == kPlaces) place = next_++ % kPlaces;
+    exceptions_[place] = exception;
+    traces_[place] = trace;
   }
 
   ThrowTrace take(const void* exception) noexcept {
     const base::Critical critical("an exception is read out");
     sync::Guard guard(lock_);
-    Entry& entry = at(exception);
-    if (entry.exception != exception) return {};
-    entry.exception = nullptr;
-    return entry.trace;
+    const std::size_t place = place_of(exception);
+    if (place == kPlaces) return {};
+    exceptions_[place] = nullptr;
+    return traces_[place];
   }
 
  private:
   static constexpr std::size_t kPlaces = 128;
 
-  struct Entry {
-    const void* exception = nullptr;
-    ThrowTrace trace;
-  };
-
-  Entry& at(const void* exception) noexcept {
-    const auto address = reinterpret_cast<std::uintptr_t>(exception);
-    return entries_[(address >> 4) * 0x9e3779b97f4a7c15u >> 57];
+  // kPlaces when there is none.
+  [[nodiscard]] std::size_t place_of(const void* exception) const noexcept {
+    return static_cast<std::size_t>(std::ranges::find(exceptions_, exception) -
+                                    exceptions_.begin());
   }
 
   sync::Mutex lock_;
-  std::array<Entry, kPlaces> entries_{};
+  std::size_t next_ = 0;  // that is taken when all are
+  std::array<const void*, kPlaces> exceptions_{};
+  std::array<ThrowTrace, kPlaces> traces_{};
 };
 
 constinit Noted noted;

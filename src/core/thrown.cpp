@@ -16,8 +16,8 @@ namespace bulkhead::core {
 
 namespace {
 
-// Of exceptions on their way; found by the address of the exception. When very many are, others lose
-// theirs. (So do those that somebody has caught after all, and that nobody asks for.)
+// Of exceptions on their way; found by the address of the exception. When very many are, others
+// lose theirs, such as those that somebody has caught after all.
 class Noted {
  public:
   /// What is thrown again keeps where it was thrown first.

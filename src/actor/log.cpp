@@ -1,36 +1,15 @@
 // Crash reports as text.
 #include "bulkhead/log.hpp"
 
-#include <cstdio>
 #include <utility>
 
 #include "base/json_text.hpp"
+#include "base/readable_text.hpp"
 #include "base/utc.hpp"
 
 namespace bulkhead {
 
 namespace {
-
-constexpr std::size_t kLongest = 4096;  // of the texts for people
-
-// Control characters are escaped, and lines after the first are indented.
-void append_readable(std::string& to, std::string_view text, std::string_view indent) {
-  const std::size_t whole = text.size();
-  for (const char c : text.substr(0, kLongest)) {
-    const auto code = static_cast<unsigned char>(c);
-    if (c == '\n') {
-      to += '\n';
-      to += indent;
-    } else if ((code < 0x20 && c != '\t') || code == 0x7f) {
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", unsigned{code});
-      to += escaped;
-    } else {
-      to += c;
-    }
-  }
-  if (whole > kLongest) to += "... (" + std::to_string(whole) + " bytes)";
-}
 
 // A report for people, field by field.
 class Text {
@@ -63,7 +42,7 @@ class Text {
       text_ += to_string(report_.kind);
       if (!report_.reason.empty()) text_ += ": ";
     }
-    append_readable(text_, report_.reason, kIndent);
+    base::append_readable(text_, report_.reason, kIndent);
     if (!report_.reason_type.empty()) text_ += " (" + report_.reason_type + ")";
   }
   void add_ancestors() {
@@ -92,7 +71,7 @@ class Text {
   void quote(std::string_view before, std::string_view text) {
     text_ += before;
     text_ += '"';
-    append_readable(text_, text, kIndent);
+    base::append_readable(text_, text, kIndent);
     text_ += '"';
   }
   void begin(std::string_view name) {
@@ -102,7 +81,7 @@ class Text {
   }
   void field(std::string_view name, std::string_view value) {
     begin(name);
-    append_readable(text_, value, kIndent);
+    base::append_readable(text_, value, kIndent);
   }
   void list(std::string_view name, const std::vector<std::string>& lines) {
     for (const std::string& line : lines) field(&line == lines.data() ? name : "", line);

@@ -35,7 +35,7 @@ void log_error(Severity severity, std::string_view text) noexcept try {
   const auto log = logger();
   if (log == nullptr) return print_line(text);
   log->log(level, spdlog::string_view_t(text.data(), text.size()));
-} catch (const std::exception&) {
+} catch (...) {  // what the program's sinks throw
   print_line(text);
 }
 

@@ -81,6 +81,7 @@ void Core::prepare_to_run() {
   pool.place_on(cpu < 0 ? machine::kAnyNode : nodes.node_of_cpu(cpu), nodes);
   now_ = machine::now();
   activations_left_ = 0;  // it begins by looking about
+  passes_on_ = false;     // that was for the commons of another runtime
   timers.restart(now_);
   set_up_preemption();
   entry_ = commons != nullptr ? &Core::roam_entry : &Core::loop_entry;

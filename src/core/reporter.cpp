@@ -2,6 +2,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <utility>
 
 #include "base/error_log.hpp"
@@ -131,7 +132,10 @@ void Reporter::guarded(Tell tell) noexcept {
 void Reporter::tell(Told& told) noexcept {
   guarded([&] {
     if (told.crash == nullptr) return log_->line(told.line);
-    complete(told);
+    try {
+      complete(told);
+    } catch (const std::bad_alloc&) {  // it goes with what there is
+    }
     log_->crash(*told.crash);
   });
 }

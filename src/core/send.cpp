@@ -90,9 +90,24 @@ void push_from_outside(Domain& domain, Slot& slot, Pid to, Signal* signal) noexc
   domain.gate.leave();
 }
 
+// The same for a signal that loses nothing, such as the news of a bond, which must reach who lives:
+// also while the domain ends, whose gate is closed. As long as the receiver lives, it does not
+// stop; and it waits for who visits before it does (sync/gate.hpp, G3). Null when the receiver is
+// gone.
+Domain* visit_domain_of(const Slot& slot, Pid to) noexcept {
+  Domain* domain = domain_of(&slot);
+  if (domain == nullptr) return nullptr;
+  domain->gate.visit();
+  RealSync::fence(std::memory_order_seq_cst);  // it is seen to visit, or the receiver is seen gone
+  if (domain_of(&slot) == domain && lives(&slot, to)) return domain;
+  domain->gate.leave();
+  return nullptr;
+}
+
 // For an actor of another domain, which is not inside the gate yet.
 [[gnu::noinline, gnu::cold]] void commit_abroad(Slot& slot, Pid to, Signal* signal) noexcept {
-  Domain* domain = enter_domain_of(slot);
+  Domain* domain = (signal->flags & Signal::kLosesNothing) != 0 ? visit_domain_of(slot, to)
+                                                                : enter_domain_of(slot);
   // Only of an actor that lives is it sure that the slot belongs to this domain.
   const bool gone =
       domain != nullptr && slot.generation.load(std::memory_order_relaxed) != to.generation();

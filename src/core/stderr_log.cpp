@@ -4,6 +4,7 @@
 
 #include "base/error_log.hpp"
 #include "base/json_text.hpp"
+#include "base/readable_text.hpp"
 #include "base/utc.hpp"
 #include "core/reporter.hpp"
 
@@ -16,7 +17,11 @@ class Text final : public Log {
   void crash(const CrashReport& report) override {
     base::log_error(base::Severity::kError, to_string(report));
   }
-  void line(std::string_view text) override { base::log_error(base::Severity::kWarning, text); }
+  void line(std::string_view text) override {
+    std::string readable;
+    base::append_readable(readable, text, "  ");
+    base::log_error(base::Severity::kWarning, readable);
+  }
 };
 
 class Json final : public Log {

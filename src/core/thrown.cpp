@@ -10,7 +10,7 @@
 
 #include "base/critical.hpp"
 #include "core/exception_head.hpp"
-#include "sync/mutex.hpp"
+#include "machine/fork.hpp"
 
 namespace bulkhead::core {
 
@@ -50,13 +50,18 @@ class Noted {
                                     exceptions_.begin());
   }
 
-  sync::Mutex lock_;
+  machine::ForkMutex lock_{machine::Nesting::kInner};
   std::size_t next_ = 0;  // that is taken when all are
   std::array<const void*, kPlaces> exceptions_{};
   std::array<ThrowTrace, kPlaces> traces_{};
 };
 
-constinit Noted noted;
+Noted& noted() {
+  static auto* made = new Noted;  // never destroyed: somebody may throw at the very end
+  return *made;
+}
+// At the start of the program: not while something is thrown.
+[[maybe_unused]] const Noted& made_early = noted();
 
 _Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) noexcept {
   auto& trace = *static_cast<ThrowTrace*>(argument);
@@ -84,7 +89,7 @@ class Asked : public std::type_info {
       return false;
     ThrowTrace trace;
     _Unwind_Backtrace(&note_frame, &trace);
-    noted.put(*exception, trace, is_thrown_again(*thrown, *exception));
+    noted().put(*exception, trace, is_thrown_again(*thrown, *exception));
     return false;
   }
 };
@@ -97,7 +102,7 @@ ThrowTrace take_throw_trace(const std::exception_ptr& failure) noexcept {
   static_assert(sizeof failure == sizeof(void*), "it is the address of the exception");
   const void* exception = nullptr;
   std::memcpy(&exception, &failure, sizeof exception);
-  return exception != nullptr ? noted.take(exception) : ThrowTrace{};
+  return exception != nullptr ? noted().take(exception) : ThrowTrace{};
 }
 
 }  // namespace bulkhead::core

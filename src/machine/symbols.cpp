@@ -13,7 +13,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "sync/mutex.hpp"
+#include "machine/fork.hpp"
 #include "sync/thread.hpp"
 
 #if defined(BULKHEAD_HAVE_LIBDW)
@@ -247,6 +247,13 @@ class Known {
     if (!unknown.empty()) learn(unknown);
     std::vector<Places> all;
     for (void* const address : return_addresses) all.push_back(places_[call_before(address)]);
+    // It may have been for want of descriptors, or of memory.
+    for (const std::uintptr_t pc : unknown) {
+      if (const auto known = places_.find(pc);
+          known != places_.end() && known->second.front().function == "??") {
+        places_.erase(known);
+      }
+    }
     return all;
   }
 
@@ -274,7 +281,7 @@ class Known {
     if (failure != nullptr) std::rethrow_exception(failure);
   }
 
-  sync::Mutex lock_;
+  ForkMutex lock_{Nesting::kInner};
   std::unordered_map<std::uintptr_t, Places> places_;
 };
 

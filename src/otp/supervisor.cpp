@@ -92,7 +92,12 @@ auto call(Pid pid, Call message) {
 
 std::expected<SupervisorRef, ChildError> begin(Address<Supervisor> supervisor) {
   auto begun = call(supervisor.pid(), Begin{});
-  if (!begun) return std::unexpected(std::move(begun.error()));
+  if (!begun) {
+    // Where nobody waits, such as in a hook, it is not known what becomes of it.
+    if (begun.error().kind == ChildError::Kind::kNoSupervisor)
+      static_cast<void>(kill(supervisor.pid()));
+    return std::unexpected(std::move(begun.error()));
+  }
   return SupervisorRef(supervisor.pid());
 }
 

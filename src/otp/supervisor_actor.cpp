@@ -10,6 +10,7 @@
 #include "bulkhead/take.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/timer.hpp"
+#include "bulkhead/unwind.hpp"
 
 namespace bulkhead::otp {
 
@@ -108,7 +109,9 @@ ChildStart Supervisor::run(const std::function<ChildStart()>& start, std::uint32
   try {
     const this_actor::RestartScope scope(runs);
     return start();
-  } catch (...) {  // also what unwinds it: its next wait throws that again
+  } catch (const Unwind&) {
+    throw;
+  } catch (...) {
     return std::unexpected(Exit::panic(std::current_exception()));
   }
 }

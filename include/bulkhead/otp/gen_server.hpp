@@ -98,9 +98,11 @@ std::expected<ServerRef<S>, StartError> begin(const Place& place, Address<Server
   if (result && options.owned_by_refs) return ServerRef<S>::owner_of(server.pid());
   if (result) return ServerRef<S>(server.pid());
   forget(server.pid(), options);
-  if (late) static_cast<void>(kill(server.pid()));
+  // Where nobody waits, such as in a hook, it is not known what becomes of its init.
+  const bool unknown = late || result.error().kind == StartError::Kind::kStopped;
+  if (unknown) static_cast<void>(kill(server.pid()));
   static_cast<void>(server.ask(AwaitEnd{}, late ? Timeout(kUntilItIsKilled) : kForever));
-  if (late && options.name) place.unregister_name(*options.name, server.pid());
+  if (unknown && options.name) place.unregister_name(*options.name, server.pid());
   return std::unexpected(std::move(result.error()));
 }
 

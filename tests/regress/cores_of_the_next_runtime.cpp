@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "support/on_cores.hpp"
+#include "support/process.hpp"
 
 namespace {
 
@@ -17,7 +18,8 @@ class CoresOfTheNextRuntime : public support::OnCores {};
 ON_ONE_AND_SEVERAL_CORES(CoresOfTheNextRuntime);
 
 TEST_P(CoresOfTheNextRuntime, begin_anew) {
-  for (int round = 0; round < 300; ++round) {
+  constexpr int kRounds = 300 / support::kTimeFactor;
+  for (int round = 0; round < kRounds; ++round) {
     bulkhead::Config settings = config();
     settings.run_queue = round % 2 == 0 ? bulkhead::RunQueue::kRing : bulkhead::RunQueue::kStriped;
     {

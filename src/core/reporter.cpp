@@ -136,6 +136,7 @@ void Reporter::tell(Told& told) noexcept {
       complete(told);
     } catch (const std::bad_alloc&) {  // it goes with what there is
     }
+    redact(*told.crash);
     log_->crash(*told.crash);
   });
 }
@@ -144,14 +145,21 @@ void Reporter::complete(Told& told) {
   CrashReport& crash = *told.crash;
   crash.last_events = domain_.trace.last({.actor = crash.actor, .most = CrashReport::kMostListed});
   crash.stack = machine::describe_throw(told.stack);  // takes long, and the events say how long ago
+}
+
+void Reporter::redact(CrashReport& crash) noexcept {
   if (!redact_) return;
   try {
     redact_(crash);
   } catch (...) {
-    crash.reason = "(not told: LogSettings::redact has thrown)";
     crash.state.clear();
     crash.label.clear();
     crash.stack.clear();
+    crash.reason.clear();
+    try {
+      crash.reason = "(not told: LogSettings::redact has thrown)";
+    } catch (const std::bad_alloc&) {
+    }
   }
 }
 

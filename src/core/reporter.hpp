@@ -75,6 +75,7 @@ class Reporter {
   void main() noexcept;
   void tell(Told& told) noexcept;
   void complete(Told& told);
+  void redact(CrashReport& crash) noexcept;
   void tell_left_out() noexcept;
   template <class Tell>
   void guarded(Tell tell) noexcept;

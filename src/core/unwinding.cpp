@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <typeinfo>
 
 #include "bulkhead/actor_class.hpp"
@@ -62,18 +63,17 @@ class Trial {
 struct Nobodys {};  // only a handler for everything catches it
 
 struct Search {
-  bool by_name;  // does only a handler count that names Unwind?
   bool caught = false;
   Trial unwind{typeid(Unwind)};
-  Trial nobodys{typeid(Nobodys)};
+  std::optional<Trial> nobodys = {};  // there if only a handler counts that names Unwind
 };
 
 _Unwind_Reason_Code look(_Unwind_Context* frame, void* argument) {
   auto& search = *static_cast<Search*>(argument);
   if (_Unwind_GetLanguageSpecificData(frame) == nullptr) return _URC_NO_REASON;
   if (!search.unwind.stops_at(frame)) return _URC_NO_REASON;
-  const bool by_any = search.by_name && search.nobodys.stops_at(frame) &&
-                      search.unwind.is_caught_like(search.nobodys);
+  const bool by_any = search.nobodys && search.nobodys->stops_at(frame) &&
+                      search.unwind.is_caught_like(*search.nobodys);
   search.caught = search.unwind.is_caught() && !by_any;
   return _URC_END_OF_STACK;
 }
@@ -82,7 +82,8 @@ _Unwind_Reason_Code look(_Unwind_Context* frame, void* argument) {
 
 // Not noexcept: it is one of the frames.
 bool may_throw_unwind(bool hides_noexcept) {
-  Search search{.by_name = hides_noexcept || kHidesNoexcept};
+  Search search;
+  if (hides_noexcept || kHidesNoexcept) search.nobodys.emplace(typeid(Nobodys));
   _Unwind_Backtrace(&look, &search);
   return search.caught;
 }

@@ -20,7 +20,6 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <elfutils/libdwfl.h>
-
 #elif defined(BULKHEAD_HAVE_LIBBACKTRACE)
 #include <backtrace.h>
 #else
@@ -161,7 +160,6 @@ class Modules {
     return place;
   }
 
-  sync::Mutex lock_;
   Dwfl_Callbacks callbacks_;
   Dwfl* dwfl_;
 };

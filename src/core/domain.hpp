@@ -11,7 +11,8 @@
 //  D1  A domain and its cores are never destroyed, only used again: threads outside may still hold
 //      their addresses.
 //  D2  Threads outside touch a domain's cores only between gate.enter() and gate.leave(); or, for a
-//      wake-up that they have claimed (which keeps its actor alive), between visit() and leave().
+//      wake-up that they have claimed (which keeps its actor alive), between visit() and leave();
+//      or likewise for the news of a bond, if its receiver lives when they have come in.
 //  D3  Quiescence (wait_for_idle): what was settled is summed before what was sent. A message is
 //      counted as sent before it can be settled, so equal sums mean that at some moment in between
 //      nothing was under way. [pair domain.quiescent]

@@ -91,14 +91,12 @@ void push_from_outside(Domain& domain, Slot& slot, Pid to, Signal* signal) noexc
 }
 
 // The same for a signal that loses nothing, such as the news of a bond, which must reach who lives:
-// also while the domain ends, whose gate is closed. As long as the receiver lives, it does not
-// stop; and it waits for who visits before it does (sync/gate.hpp, G3). Null when the receiver is
-// gone.
+// also while the domain ends, whose gate is closed. Who visits, and then finds the receiver alive,
+// is waited for (sync/gate.hpp, G4). Null when the receiver is gone.
 Domain* visit_domain_of(const Slot& slot, Pid to) noexcept {
   Domain* domain = domain_of(&slot);
   if (domain == nullptr) return nullptr;
   domain->gate.visit();
-  RealSync::fence(std::memory_order_seq_cst);  // it is seen to visit, or the receiver is seen gone
   if (domain_of(&slot) == domain && lives(&slot, to)) return domain;
   domain->gate.leave();
   return nullptr;

@@ -7,6 +7,9 @@
 //  G2  close() returns when nobody is inside; from then on enter() is false until open().
 //  G3  visit() comes in also when the gate is closed; for who holds something that keeps the domain
 //      from going away until it has come in. Another close() waits for it.
+//  G4  Or for who looks, when it has come in, whether what the second close() comes after has
+//      happened, and goes again if it has. If it comes in before that close(), it is waited for; if
+//      not, it sees what was before.
 // Checked by gate_model.cpp.
 #pragma once
 

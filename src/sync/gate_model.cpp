@@ -5,6 +5,8 @@
 //       was done inside is seen; and the same when it is opened once more
 //   a_late_visitor     G3: who holds something that keeps the house from going away comes in
 //       although the gate is closed, and the second close() waits for him
+//   a_visitor_who_looks  G4: who finds, when he has come in, that it has not ended what keeps the
+//       house from going away, is waited for by the second close(), too
 //
 // Broken copies follow: the same code with one memory order weaker, and code with one thing wrong.
 #include <gtest/gtest.h>
@@ -170,6 +172,31 @@ model::Result a_late_visitor(const model::Options& options) {
   });
 }
 
+enum class Looks { kInside, kBefore };
+
+// As the news of a bond, for an actor of the house that may end meanwhile.
+template <class AnyGate>
+model::Result a_visitor_who_looks(const model::Options& options, Looks looks) {
+  return model::explore(options, [looks](model::Run& run) {
+    auto s = std::make_shared<State<AnyGate>>();
+    s->name(run);
+    run.thread("owner", [s] {
+      s->open();
+      s->gate.close();
+      while (s->ended.load(kAcquire) == 0) ModelSync::spin_hint();
+      s->gate.close();
+      s->tear_down();
+    });
+    run.thread("actor", [s] { s->ended.store(1, kRelease); });
+    run.thread("visitor", [s, looks] {
+      if (looks == Looks::kBefore && s->ended.load(kRelaxed) != 0) return;
+      s->gate.visit();
+      if (looks == Looks::kBefore || s->ended.load(kRelaxed) == 0) ++s->marks[0].edit();
+      s->gate.leave();
+    });
+  });
+}
+
 void expect_ok(const model::Result& r) { EXPECT_TRUE(r.ok()) << r.report(); }
 
 void expect_found(const model::Result& r, std::string_view what) {
@@ -209,6 +236,18 @@ TEST(GateModel, a_late_visitor_is_waited_for) { expect_ok(a_late_visitor<Right>(
 TEST(GateModel, a_late_visitor_who_is_not_waited_for_is_found) {
   expect_found(a_late_visitor<Broken<Flaw::kClosesAtOnce>>(kSequential), kRace);
   expect_found(a_late_visitor<Gate<Relaxed<Step::kLeave>>>(kSequential), kRace);
+}
+
+TEST(GateModel, a_visitor_who_looks_is_waited_for_or_goes_again) {
+  expect_ok(a_visitor_who_looks<Right>(full(), Looks::kInside));
+}
+
+TEST(GateModel, a_visitor_who_looks_too_early_or_sees_too_little_is_found) {
+  expect_found(a_visitor_who_looks<Right>(kSequential, Looks::kBefore), kRace);
+  expect_found(a_visitor_who_looks<Broken<Flaw::kClosesAtOnce>>(kSequential, Looks::kInside),
+               kRace);
+  expect_found(a_visitor_who_looks<Gate<Relaxed<Step::kEnter>>>(full(), Looks::kInside), kRace);
+  expect_found(a_visitor_who_looks<Gate<Relaxed<Step::kClose>>>(full(), Looks::kInside), kRace);
 }
 
 }  // namespace

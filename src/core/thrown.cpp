@@ -1,7 +1,6 @@
 #include "core/thrown.hpp"
 
 #include <cxxabi.h>
-#include <unwind.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -11,6 +10,7 @@
 #include "base/critical.hpp"
 #include "core/exception_head.hpp"
 #include "machine/fork.hpp"
+#include "machine/stack_trace.hpp"
 
 namespace bulkhead::core {
 
@@ -63,13 +63,6 @@ Noted& noted() {
 // At the start of the program: not while something is thrown.
 [[maybe_unused]] const Noted& made_early = noted();
 
-_Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) noexcept {
-  auto& trace = *static_cast<ThrowTrace*>(argument);
-  if (trace.count == ThrowTrace::kMost) return _URC_END_OF_STACK;
-  trace.frames[trace.count++] = reinterpret_cast<void*>(_Unwind_GetIP(frame));
-  return _URC_NO_REASON;
-}
-
 // Is it thrown by `throw;`? Of a pointer that is thrown one is not given the object.
 bool is_thrown_again(const std::type_info& thrown, const void* exception) noexcept {
   return !thrown.__is_pointer_p() && static_cast<const ExceptionHead*>(exception)[-1].handlers < 0;
@@ -88,7 +81,7 @@ class Asked : public std::type_info {
     if (*thrown == typeid(abi::__forced_unwind) || *thrown == typeid(abi::__foreign_exception))
       return false;
     ThrowTrace trace;
-    _Unwind_Backtrace(&note_frame, &trace);
+    trace.count = machine::walk_stack(trace.frames);
     noted().put(*exception, trace, is_thrown_again(*thrown, *exception));
     return false;
   }

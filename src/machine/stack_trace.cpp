@@ -21,8 +21,8 @@ bool is_machinery(std::string_view function) {
        {"__cxa_", "_Unwind_", "std::terminate", "std::rethrow_exception",
         "__cxxabiv1::", "bulkhead::panic", "bulkhead::machine::print_stack_trace",
         "bulkhead::(anonymous namespace)::on_terminate", "bulkhead::core::Asked",
-        "bulkhead::core::(anonymous namespace)::note", "__gxx_personality", "abort", "__libc_start",
-        "_start", "raise", "__GI_"}) {
+        "bulkhead::machine::walk_stack", "__gxx_personality", "abort", "__libc_start", "_start",
+        "raise", "__GI_"}) {
     if (function.starts_with(prefix)) return true;
   }
   return false;
@@ -31,18 +31,24 @@ bool is_machinery(std::string_view function) {
 constexpr std::size_t kMostFrames = 64;
 
 struct Frames {
-  std::array<void*, kMostFrames> addresses;
+  std::span<void*> into;
   std::size_t count = 0;
 };
 
 _Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) noexcept {
   auto& frames = *static_cast<Frames*>(argument);
-  if (frames.count == kMostFrames) return _URC_END_OF_STACK;
-  frames.addresses[frames.count++] = reinterpret_cast<void*>(_Unwind_GetIP(frame));
+  if (frames.count == frames.into.size()) return _URC_END_OF_STACK;
+  frames.into[frames.count++] = reinterpret_cast<void*>(_Unwind_GetIP(frame));
   return _URC_NO_REASON;
 }
 
 }  // namespace
+
+std::size_t walk_stack(std::span<void*> into) noexcept {
+  Frames frames{into};
+  _Unwind_Backtrace(&note_frame, &frames);
+  return frames.count;
+}
 
 std::vector<std::string> describe_frames(std::span<void* const> addresses) {
   std::vector<std::string> lines;
@@ -61,11 +67,11 @@ std::vector<std::string> describe_frames(std::span<void* const> addresses) {
 }
 
 void print_stack_trace(std::FILE* out) {
-  Frames frames;
-  _Unwind_Backtrace(&note_frame, &frames);
+  std::array<void*, kMostFrames> frames;
+  const std::size_t count = walk_stack(frames);
   std::fputs("Stack trace (most recent call first):\n", out);
   int number = 0;
-  for (const std::string& line : describe_frames(std::span(frames.addresses).first(frames.count))) {
+  for (const std::string& line : describe_frames(std::span(frames).first(count))) {
     std::fprintf(out, "  %d: %s\n", number++, line.c_str());
   }
 }

@@ -1,12 +1,17 @@
 // Stacks as text.
 #pragma once
 
+#include <cstddef>
 #include <cstdio>
 #include <span>
 #include <string>
 #include <vector>
 
 namespace bulkhead::machine {
+
+/// Fills in return addresses, most recent call first, from this function's own frame on; returns
+/// how many. Allocates nothing.
+[[nodiscard]] std::size_t walk_stack(std::span<void*> into) noexcept;
 
 /// Writes the frames of the caller to `out`, most recent call first, with function, file and line
 /// where the program has debugging information. Frames of the C++ runtime and of this library's own

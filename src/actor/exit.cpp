@@ -10,11 +10,11 @@
 #include <typeinfo>
 #include <utility>
 
-#include "machine/stack_trace.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
 #include "core/thrown.hpp"
 #include "machine/fiber.hpp"
+#include "machine/stack_trace.hpp"
 #include "sync/atomic.hpp"
 
 namespace bulkhead {

@@ -17,10 +17,10 @@
 #include <string_view>
 #include <vector>
 
-#include "machine/stack_trace.hpp"
 #include "bulkhead/bulkhead.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
+#include "machine/stack_trace.hpp"
 #include "memory/ticks.hpp"
 #include "support/wait.hpp"
 

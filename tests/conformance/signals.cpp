@@ -204,6 +204,7 @@ TEST_P(Signals, kill_in_a_flood) {
   EXPECT_EQ(bulkhead::kill(victim), Delivery::kQueued);
   EXPECT_EQ(end_of(victim.pid()), Exit::killed());
   over = true;
+  EXPECT_TRUE(support::eventually([&] { return flooding == 0; })) << "they use what is here";
 }
 
 // --- t_exit -------------------------------------------------------------------------------------

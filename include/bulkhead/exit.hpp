@@ -6,12 +6,32 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <typeinfo>
 #include <vector>
 
 #include "bulkhead/delivery.hpp"
 #include "bulkhead/pid.hpp"
 
 namespace bulkhead {
+
+/// What trapped an isolated actor: see Exit::Kind::kTrapped.
+enum class TrapKind : std::uint8_t {
+  kNone,           ///< it was no trap
+  kAccess,         ///< an access to memory that is not there, such as by a null pointer
+  kStackOverflow,  ///< its stack was too small
+  kArithmetic,     ///< an integer division by zero, or one that overflows
+  kInstruction,    ///< no instruction: also what a compiler puts where nothing must come
+  kAbort,          ///< std::abort
+  kAssertion,      ///< a failed assert, of the program's or the standard library's
+  kTerminate,      ///< std::terminate: an exception left a noexcept function, for example
+  kMemory,         ///< over the limit of its heap, and the std::bad_alloc left its handler
+  kHeap,           ///< its heap was found damaged: a double delete, or a write outside of a block
+  kThread,         ///< it wanted to start a thread
+};
+
+/// "none", "access", "stack overflow", "arithmetic", "instruction", "abort", "assertion",
+/// "terminate", "memory", "heap", "thread".
+[[nodiscard]] std::string_view to_string(TrapKind kind) noexcept;
 
 /// Why an actor ended: a value, cheap to copy, to compare and to print.
 class Exit {
@@ -24,6 +44,7 @@ class Exit {
     kKilled,    ///< kill ended it
     kNoActor,   ///< there was no such actor, when it was linked to or monitored
     kCustom,    ///< a reason of the program's own
+    kTrapped,   ///< a fault of its own, in an isolated actor: it ended there and then
   };
 
   Exit() = default;  // normal
@@ -43,24 +64,35 @@ class Exit {
   [[nodiscard]] static Exit no_actor() noexcept { return Exit(Kind::kNoActor); }
   /// A reason of the program's own, as long as it likes. Throws std::bad_alloc.
   [[nodiscard]] static Exit custom(std::string reason);
+  /// By a fault, which is described by `message`, where the code stood at `stack`; what was thrown
+  /// then is of the type `thrown`. Without memory for them, only the kind is told.
+  [[nodiscard]] static Exit trapped(TrapKind trap, std::string_view message = {},
+                                    std::span<void* const> stack = {},
+                                    const std::type_info* thrown = nullptr) noexcept;
 
   [[nodiscard]] Kind kind() const noexcept { return kind_; }
   [[nodiscard]] bool is_normal() const noexcept { return kind_ == Kind::kNormal; }
-  /// What the exception said; a shutdown's detail; the custom reason. Else empty.
+  /// Which fault it was; kNone for other kinds.
+  [[nodiscard]] TrapKind trap() const noexcept { return trap_; }
+  /// What the exception said; a shutdown's detail; the custom reason; what is known of the fault.
+  /// Else empty.
   [[nodiscard]] std::string_view message() const noexcept;
-  /// The exception's type, readable; empty for other kinds.
+  /// The exception's type, readable; empty when there was none.
   [[nodiscard]] std::string_view type() const noexcept;
   /// The exception itself, for who wants to rethrow it; null for other kinds.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
 
-  /// Where the exception was thrown: return addresses, most recent call first, of up to 40 frames.
-  /// Empty for other kinds; and when it did not leave a handler by itself, or so many others have
+  /// Lets go of the exception itself; what it said and was remains. Not of one that was copied.
+  void forget_failure() noexcept;
+
+  /// Where the exception was thrown, or the fault happened: return addresses, most recent call
+  /// first, of up to 40 frames. Empty for other kinds; and when it did not leave a handler by itself, or so many others have
   /// failed at that moment that it was lost. See stack_trace.
   [[nodiscard]] std::span<void* const> stack() const noexcept;
 
   /// Kinds and messages are compared, not the exceptions.
   friend bool operator==(const Exit& a, const Exit& b) noexcept {
-    return a.kind_ == b.kind_ && a.message() == b.message();
+    return a.kind_ == b.kind_ && a.trap_ == b.trap_ && a.message() == b.message();
   }
 
  private:
@@ -69,13 +101,14 @@ class Exit {
   explicit Exit(Kind kind) noexcept : kind_(kind) {}
 
   Kind kind_ = Kind::kNormal;
+  TrapKind trap_ = TrapKind::kNone;
   Failure* failure_ = nullptr;  // counted, and not changed once it is shared
 };
 
-/// "normal", "shutdown", "stopped", "panic", "killed", "no such actor", "custom".
+/// "normal", "shutdown", "stopped", "panic", "killed", "no such actor", "custom", "trapped".
 [[nodiscard]] std::string_view to_string(Exit::Kind kind) noexcept;
 /// "normal", "shutdown", "shutdown: DETAIL", "stopped", "killed", "no such actor", the custom
-/// reason, or "panic: MESSAGE (TYPE)".
+/// reason, "panic: MESSAGE (TYPE)", or "trapped: KIND: MESSAGE".
 [[nodiscard]] std::string to_string(const Exit& exit);
 
 /// The same as text, a line for each frame: "FUNCTION at FILE:LINE", as far as the program has

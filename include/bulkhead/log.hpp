@@ -35,10 +35,12 @@ struct CrashReport {
   std::vector<Ancestor> ancestors;  ///< who spawned it, who spawned that one, ..., while they live
 
   Exit::Kind kind = Exit::Kind::kPanic;
-  std::string reason;              ///< what the exception said, or the reason of the program's own
+  TrapKind trap = TrapKind::kNone;  ///< which fault of its own, if one ended it
+  std::string
+      reason;  ///< what the exception said, the reason of the program's own, or what is known of the fault
   std::string reason_type;         ///< of the exception
   bool by_signal = false;          ///< another's doing: exit, kill, or the end of one linked to it
-  std::vector<std::string> stack;  ///< where the exception was thrown, as stack_trace(exit)
+  std::vector<std::string> stack;  ///< where that happened, as stack_trace(exit)
 
   std::string message;         ///< the type of what it was handling; empty: nothing
   std::size_t mailbox = 0;     ///< messages that its core had taken in for it, and that waited

@@ -23,6 +23,12 @@ struct SpawnError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
+/// What an isolated actor is given. See docs/guide/compartments.md.
+struct Isolation {
+  /// Of what its code allocates, in bytes.
+  std::size_t heap_limit = std::size_t{16} << 20;
+};
+
 /// How an actor is made. The defaults suit most.
 struct SpawnOptions {
   /// The core to start on. Default: the spawner's; for threads outside, core 0.
@@ -43,6 +49,9 @@ struct SpawnOptions {
   /// Monitored by its spawner from the first moment on, as by this_actor::monitor. Set to the
   /// monitor.
   MonitorRef* monitor = nullptr;
+  /// A compartment of its own: a fault of its code, such as a null access, a stack overflow or an
+  /// abort, ends this actor, and nobody else.
+  std::optional<Isolation> isolated = {};
 };
 
 namespace core {

@@ -41,13 +41,14 @@ struct Exit::Failure {
 };
 
 Exit::Exit(const Exit& other) noexcept
-    : kind_(other.kind_), failure_(Failure::share(other.failure_)) {}
+    : kind_(other.kind_), trap_(other.trap_), failure_(Failure::share(other.failure_)) {}
 
 // Shares before it releases: assigning to itself is no special case.
 Exit& Exit::operator=(const Exit& other) noexcept {  // NOLINT(bugprone-unhandled-self-assignment)
   Failure* earlier = failure_;
   failure_ = Failure::share(other.failure_);
   kind_ = other.kind_;
+  trap_ = other.trap_;
   Failure::release(earlier);
   return *this;
 }
@@ -170,6 +171,20 @@ Exit Exit::custom(std::string reason) {
   return exit;
 }
 
+Exit Exit::trapped(TrapKind trap, std::string_view message, std::span<void* const> stack,
+                   const std::type_info* thrown) noexcept {
+  Exit exit(Kind::kTrapped);
+  exit.trap_ = trap;
+  try {
+    exit.failure_ = new Failure{.message = std::string(message),
+                                .type = thrown != nullptr ? readable(*thrown) : std::string(),
+                                .exception = {},
+                                .stack = std::vector<void*>(stack.begin(), stack.end())};
+  } catch (const std::exception&) {  // the kind says the most of it
+  }
+  return exit;
+}
+
 std::string_view Exit::message() const noexcept {
   return failure_ ? std::string_view(failure_->message) : std::string_view();
 }
@@ -180,6 +195,10 @@ std::string_view Exit::type() const noexcept {
 
 std::exception_ptr Exit::failure() const noexcept {
   return failure_ ? failure_->exception : nullptr;
+}
+
+void Exit::forget_failure() noexcept {
+  if (failure_ != nullptr && failure_ != &Failure::out_of_memory()) failure_->exception = nullptr;
 }
 
 std::span<void* const> Exit::stack() const noexcept {
@@ -206,6 +225,36 @@ std::string_view to_string(Exit::Kind kind) noexcept {
       return "no such actor";
     case Exit::Kind::kCustom:
       return "custom";
+    case Exit::Kind::kTrapped:
+      return "trapped";
+  }
+  return "unknown";
+}
+
+std::string_view to_string(TrapKind kind) noexcept {
+  switch (kind) {
+    case TrapKind::kNone:
+      return "none";
+    case TrapKind::kAccess:
+      return "access";
+    case TrapKind::kStackOverflow:
+      return "stack overflow";
+    case TrapKind::kArithmetic:
+      return "arithmetic";
+    case TrapKind::kInstruction:
+      return "instruction";
+    case TrapKind::kAbort:
+      return "abort";
+    case TrapKind::kAssertion:
+      return "assertion";
+    case TrapKind::kTerminate:
+      return "terminate";
+    case TrapKind::kMemory:
+      return "memory";
+    case TrapKind::kHeap:
+      return "heap";
+    case TrapKind::kThread:
+      return "thread";
   }
   return "unknown";
 }
@@ -216,6 +265,7 @@ std::string to_string(const Exit& exit) {
   if (exit.kind() == Exit::Kind::kPanic) {
     return text + ": " + std::string(exit.message()) + " (" + std::string(exit.type()) + ")";
   }
+  if (exit.kind() == Exit::Kind::kTrapped) text += ": " + std::string(to_string(exit.trap()));
   if (!exit.message().empty()) text += ": " + std::string(exit.message());
   return text;
 }

@@ -40,6 +40,7 @@ class Text {
     text_ += report_.by_signal ? " crashed by an exit signal: " : " crashed: ";
     if (report_.kind != Exit::Kind::kCustom) {
       text_ += to_string(report_.kind);
+      if (report_.trap != TrapKind::kNone) text_ += ": " + std::string(to_string(report_.trap));
       if (!report_.reason.empty()) text_ += ": ";
     }
     base::append_readable(text_, report_.reason, kIndent);
@@ -155,6 +156,7 @@ std::string to_json(const CrashReport& report) {
     json.close();
   });
   json.text("kind", to_string(report.kind));
+  json.text("trap", report.trap != TrapKind::kNone ? to_string(report.trap) : std::string_view());
   json.text("reason", report.reason);
   json.text("reason_type", report.reason_type);
   json.flag("by_signal", report.by_signal);

@@ -44,6 +44,18 @@ void check(const SpawnOptions& options, const Domain& domain) {
   }
 }
 
+void check_isolation(const ActorClass& kind, const Domain& domain) {
+  if (!domain.config().report_faults) {
+    throw ConfigError(
+        "bulkhead: SpawnOptions::isolated: faults are contained by the handlers that "
+        "Config::report_faults installs, and that is off");
+  }
+  if (kind.joint != nullptr) {
+    throw ConfigError(
+        "bulkhead: SpawnOptions::isolated: an isolated actor cannot be joined: monitor it");
+  }
+}
+
 void check_bonds(const SpawnOptions& options, const Core* core) {
   if (!options.linked && options.monitor == nullptr) return;
   if (core == nullptr || core->running == nullptr) {
@@ -232,6 +244,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
   }
   check(options, *domain);
   check_bonds(options, core);
+  if (options.isolated) check_isolation(kind, *domain);
   if (is_outside(core, *domain)) {
     if (!domain->gate.enter()) {
       throw SpawnError(
@@ -291,6 +304,7 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
   }
   slot.stack_class =
       options.stack_size ? machine::stack_class(*options.stack_size) : domain.stack_class;
+  if (options.isolated) slot.stack_class |= Slot::kIsolated;
   slot.timeout = Timer{};
   slot.wait_timer = nullptr;
   slot.handled = 0;

@@ -71,22 +71,13 @@ Core* Core::back_inside(machine::Stack* me) noexcept {
   return core;
 }
 
-namespace {
-
-// What it is at; by the class of the signal, whose own memory may be gone.
-std::string_view name_in_hand(const Slot& slot, const machine::Stack& stack) noexcept {
-  if (stack.in_hand_ops != nullptr) return stack.in_hand_ops->name;
-  if (slot.has(Slot::kTimeoutDue)) return "receive timeout";
-  if (slot.has(Slot::kStartPending) && !slot.kind->runs_once) return "started()";
-  return {};
-}
-
-}  // namespace
-
 // Everything that an actor does happens below this frame. The core is read anew after each handler,
 // which may have blocked and gone on elsewhere. While the user's code runs, the thread is outside.
-void Core::deliver_batch(Slot& slot, machine::Stack* me) {
-  std::uint32_t handled = 0;
+// What an isolated actor has handled is counted where a trap does not lose it (trap.hpp).
+template <bool kIsolated>
+[[gnu::always_inline]] inline void Core::deliver(Slot& slot, machine::Stack* me) {
+  std::uint32_t mine = 0;
+  std::uint32_t& handled = kIsolated ? me->handled : mine;
   enum { kNeither, kUnwound, kFailed } thrown = kNeither;
   try {
     Signal* signal = slot.oldest;
@@ -155,6 +146,15 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) {
   }
 }
 
+void Core::deliver_batch(Slot& slot, machine::Stack* me) { deliver<false>(slot, me); }
+
+[[gnu::noinline, gnu::cold]] void Core::deliver_isolated(Slot& slot, machine::Stack* me) {
+  me->handled = 0;
+  enter_compartment(slot);
+  deliver<true>(slot, me);
+  leave_compartment();
+}
+
 Exit Core::unwound(Slot& slot) const noexcept {
   slot.set(Slot::kUnwinding);
   return why_unwound(slot);
@@ -170,7 +170,9 @@ Exit Core::unwound(Slot& slot) const noexcept {
 }
 
 [[gnu::cold]] void Core::end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled) {
-  Exit exit = read_out(std::exchange(me->core->failure_, nullptr));
+  std::exception_ptr failure = std::exchange(me->core->failure_, nullptr);
+  Exit exit =
+      slot.isolated() ? read_out_isolated(std::move(failure)) : read_out(std::move(failure));
   me->exit = &exit;
   const std::string_view in_hand = name_in_hand(slot, *me);
   const std::uint32_t dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
@@ -222,9 +224,11 @@ void Core::arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled) {
     machine::Stack* me;
     bool armed = false;
     ~Counted() {
+      me->asked = false;
       if (!armed) back_inside(me)->counts.timeouts_ended.raise();
     }
   } counted{me};
+  me->asked = true;
   me->core->counts.timeouts_armed.raise();
   me->seat->at.leave();
   const std::int64_t delay = slot.kind->receive_timeout(slot.state);
@@ -284,11 +288,23 @@ template <bool kTraced>
 }
 
 void Core::block(Slot& slot) {
-  if (trace != nullptr) [[unlikely]] {
+  if (trace != nullptr || slot.isolated()) [[unlikely]] {
+    block_slowly(slot);
+  } else {
+    block_as<false>(slot);
+  }
+}
+
+[[gnu::noinline, gnu::cold]] void Core::block_slowly(Slot& slot) {
+  const bool isolated = slot.isolated();
+  const bool traced = trace != nullptr;
+  if (isolated) leave_compartment();
+  if (traced) {
     block_traced(slot);
   } else {
     block_as<false>(slot);
   }
+  if (isolated) enter_compartment(slot);
 }
 
 [[gnu::noinline, gnu::cold]] void Core::block_traced(Slot& slot) { block_as<true>(slot); }
@@ -307,9 +323,14 @@ void Core::switch_to(Slot& slot) {
 
 // The loop goes on, with this actor, on a stack of the size that it asks for.
 void Core::change_stack(Slot& slot, machine::Stack* me) {
+  const auto size_class = static_cast<std::uint8_t>(slot.stack_class & ~Slot::kIsolated);
+  if (size_class == me->size_class) {
+    deliver_isolated(slot, me);
+    return;
+  }
   machine::Stack* fresh = nullptr;
   try {
-    fresh = take_stack(slot.stack_class);
+    fresh = take_stack(size_class);
   } catch (const std::exception&) {
     failure_ = std::current_exception();
   }
@@ -414,83 +435,6 @@ Core* Core::yield() {
   core->queue_fair(slot);
   core->block(slot);
   return me->core;
-}
-
-// --- the end -------------------------------------------------------------------------------------
-
-Pid pid_of(const Slot& slot) noexcept {
-  const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
-  return Pid(Slab::index_of(slot), slot.has(Slot::kEnding) ? generation - 1 : generation);
-}
-
-// Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
-// What the actor did in its last activation is counted at the very end, so that nobody finds the
-// runtime idle before.
-void Core::finish(Slot& slot, Exit exit, Settled settled) {
-  const Pid pid = pid_of(slot);
-  const ActorClass& kind = *slot.kind;
-  std::shared_ptr<Joint> joint;
-  if (kind.joint != nullptr) [[unlikely]]
-    joint = kind.joint(slot.state);
-  const bool joined = joint.use_count() > 1;  // then somebody learns how it has ended
-  std::unique_ptr<Told> told;
-  if (is_crash(exit) && !joined) [[unlikely]]
-    told = describe(slot, exit, settled);
-  slot.set(Slot::kEnding);
-  Bond* const untold = slot.extras != nullptr ? leave_all(slot, exit) : nullptr;
-  slot.lives = false;
-  // From here on nobody reaches it any more.
-  const std::uint32_t next = pid.generation() + 1;
-  slot.generation.store(next, std::memory_order_release);
-  Core* core = current();
-  machine::Stack& me = *core->stack;  // it stays on this one
-  me.exit = &exit;
-  me.crash = told != nullptr ? told->crash.get() : nullptr;
-  core->leave();
-  kind.destroy(slot.state);
-  if (joint.use_count() == 1) joint.reset();  // nobody joins it: what it returned goes now
-  core = come_inside();
-  me.crash = nullptr;
-  if (joined && joint == nullptr && is_crash(exit)) told = describe(slot, exit, settled);
-  if (told != nullptr) core->domain.load(std::memory_order_relaxed)->reporter.put(std::move(told));
-  if (joint != nullptr) joint->exit = exit;
-  core->release_block(slot.state, slot.state_pool, slot.state_class);
-  slot.state = nullptr;
-  while (slot.oldest != nullptr) {
-    Signal* signal = slot.pop();
-    core->drop(signal, pid, DropCause::kGone);
-    core = current();
-  }
-  if (slot.inbox.has_mail()) [[unlikely]]
-    core = core->drop_mail(slot);  // while those who ask can learn the exit
-  if (slot.extras != nullptr) {
-    if (is_sentenced(slot)) ++settled.handled;
-    discard_extras(slot, *core);
-  }
-  me.exit = nullptr;
-  tell_all(*core, untold);
-  if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
-  const std::uint32_t timeouts = slot.has(Slot::kTimeoutDue) ? 1 : 0;
-  if (slot.has(Slot::kStartPending)) ++settled.handled;
-  if (core->trace != nullptr) [[unlikely]]
-    core->trace->exits(slot, pid, exit.kind());
-  core->running = nullptr;
-  slot.turn = Turn::kVacant;
-  slot.flags = 0;
-  if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
-  Domain& domain = *core->domain.load(std::memory_order_relaxed);
-  domain.announce_death(Death{pid, kind.name, exit});
-  if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
-    exit = Exit();  // the destructor of its exception may send
-  if (core->roamer_ == &slot) [[unlikely]]
-    core->put_down(slot);
-  if (next != 0) core->give_slot(slot);  // a spent slot is never used again
-  if (core->solo) domain.solo_is_vacant(*core);
-  core->counts.ended.raise();
-  core->counts.timeouts_ended.raise(timeouts);
-  core->counts.dropped_sent.raise(settled.dropped);
-  core->counts.handled.raise(settled.handled);
-  if (joint != nullptr) joint->alive.done();
 }
 
 }  // namespace bulkhead::core

@@ -103,7 +103,11 @@ inline void Core::begin_on(machine::Stack* me) {
   machine::entered(me);
   if (Slot* slot = me->core->first_; slot != nullptr) {
     me->core->first_ = nullptr;
-    deliver_batch(*slot, me);
+    if (slot->isolated()) [[unlikely]] {
+      deliver_isolated(*slot, me);
+    } else {
+      deliver_batch(*slot, me);
+    }
   }
 }
 

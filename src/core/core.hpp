@@ -47,6 +47,7 @@ class Domain;
 class NameCache;
 struct Bond;
 struct Told;
+struct Trap;
 struct Worker;
 
 /// By whose doing an actor is to end for a reason.
@@ -122,6 +123,11 @@ class alignas(64) Core {
   /// For a sender that finds the pool dry: lets the receivers of its signals run first, if it is a
   /// flood. Returns the core to go on on.
   [[nodiscard]] static Core* give_way(std::uint8_t size_class) noexcept;
+
+  // --- isolation (compartment.cpp) ---------------------------------------------------------------
+
+  /// Where a thread goes on whose isolated actor has trapped: at the base of that actor's stack.
+  static void land(void* stack);
 
   // --- preemption (preempt.cpp) ------------------------------------------------------------------
 
@@ -318,7 +324,10 @@ class alignas(64) Core {
   static void activate(Slot& slot, machine::Stack* me);
   static void activate_traced(Slot& slot, machine::Stack* me);
   static void begin_turn(Core* core, Slot& slot, machine::Stack* me);
+  template <bool kIsolated>
+  static void deliver(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
+  static void deliver_isolated(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);
   /// The exit of one that is unwound, or was to be.
   [[nodiscard]] Exit unwound(Slot& slot) const noexcept;
@@ -329,11 +338,15 @@ class alignas(64) Core {
   void discard(Signal* signal, Pid receiver, DropCause cause) noexcept;
   void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
   static std::uint32_t discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
+  // ending.cpp
+
   /// Messages that are yet to be counted; and what was in hand, for who tells of it.
   struct Settled {
     std::uint32_t handled = 0;
     std::uint32_t dropped = 0;
     std::string_view in_hand = {};
+    bool trapped = false;  // its state is not destroyed: its memory is given back as it is
+    Told* told = nullptr;  // when it had crashed before it trapped; becomes finish's
   };
   static void finish(Slot& slot, Exit exit, Settled settled);
   /// For the log; null when it is not to be told (reporter.hpp).
@@ -345,6 +358,7 @@ class alignas(64) Core {
   static Core* park_on(Core* core, std::uint64_t epoch, machine::Nanoseconds timeout);
   void block(Slot& slot);
   void block_traced(Slot& slot);
+  void block_slowly(Slot& slot);
   template <bool kTraced>
   void block_as(Slot& slot);
   void reserve_spare();
@@ -352,6 +366,15 @@ class alignas(64) Core {
   [[noreturn]] void switch_to(Slot& slot);
   void change_stack(Slot& slot, machine::Stack* me);
   static void arm_timeout(Slot& slot, machine::Stack* me, std::uint32_t handled);
+
+  // compartment.cpp
+  static void enter_compartment(const Slot& slot) noexcept;
+  static void leave_compartment() noexcept;
+  [[nodiscard]] static Exit read_out_isolated(std::exception_ptr failure) noexcept;
+  static void destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>& told,
+                               const Settled& settled);
+  [[noreturn]] static void go_on_after_trap(Trap trap, machine::Stack* me);
+  static void end_trapped(Slot& slot, machine::Stack* me, Trap& trap);
 
   // preempt.cpp
   void end_turn_early() noexcept;

@@ -37,6 +37,7 @@ struct Counts {
   Count started;
   Count ended;
   Count failed;
+  Count trapped;
   Count moved;
   Count slept;
 };

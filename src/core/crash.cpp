@@ -14,6 +14,14 @@
 
 namespace bulkhead::core {
 
+// What it is at; by the class of the signal, whose own memory may be gone.
+std::string_view name_in_hand(const Slot& slot, const machine::Stack& stack) noexcept {
+  if (stack.in_hand_ops != nullptr) return stack.in_hand_ops->name;
+  if (slot.has(Slot::kTimeoutDue)) return "receive timeout";
+  if (slot.has(Slot::kStartPending) && !slot.kind->runs_once) return "started()";
+  return {};
+}
+
 bool is_crash(const Exit& exit) noexcept {
   switch (exit.kind()) {
     case Exit::Kind::kNormal:
@@ -24,6 +32,7 @@ bool is_crash(const Exit& exit) noexcept {
     case Exit::Kind::kKilled:
     case Exit::Kind::kNoActor:
     case Exit::Kind::kCustom:
+    case Exit::Kind::kTrapped:
       break;
   }
   return true;
@@ -49,6 +58,7 @@ void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domai
   report.actor = pid_of(slot);
   report.type = slot.kind->name;
   report.kind = exit.kind();
+  report.trap = exit.trap();
   report.reason = exit.message();
   report.reason_type = exit.type();
   report.mailbox = slot.length;

@@ -8,6 +8,7 @@
 
 #include "base/check.hpp"
 #include "core/domain.hpp"
+#include "core/trap.hpp"
 #include "machine/cpus.hpp"
 #include "machine/fault.hpp"
 
@@ -128,6 +129,9 @@ void Crew::report_away() const noexcept {
 }
 
 // --- the workers ---------------------------------------------------------------------------------
+
+Worker::Worker(Crew& its_crew) : crew(its_crew), trap(std::make_unique<Trap>()) {}
+Worker::~Worker() = default;
 
 // With the lock held, which the new thread takes first.
 Worker& Crew::take_worker() {

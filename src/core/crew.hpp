@@ -46,7 +46,8 @@ class Crew;
 
 /// A thread of a domain. Under the crew's lock, but for what its thread alone uses.
 struct Worker {
-  explicit Worker(Crew& its_crew) noexcept : crew(its_crew) {}
+  explicit Worker(Crew& its_crew);
+  ~Worker();
 
   Crew& crew;
   sync::Thread thread;
@@ -64,8 +65,9 @@ struct Worker {
   Shown<machine::Stack*> away_stack = nullptr;
 
   // Its thread.
-  machine::Stack own;            // stands for the thread's own stack while a loop runs
-  Signal* homecoming = nullptr;  // in the frame of the actor that comes home
+  machine::Stack own;                // stands for the thread's own stack while a loop runs
+  Signal* homecoming = nullptr;      // in the frame of the actor that comes home
+  const std::unique_ptr<Trap> trap;  // where what is known of one is noted
 };
 
 class Crew {

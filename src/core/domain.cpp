@@ -68,9 +68,10 @@ void give_core(Core& core) noexcept {
 }
 
 void reset(Counts& counts) noexcept {
-  for (Count* count : {&counts.sent, &counts.handled, &counts.dropped_sent, &counts.refused,
-                       &counts.timeouts_armed, &counts.timeouts_ended, &counts.started,
-                       &counts.ended, &counts.failed, &counts.moved, &counts.slept}) {
+  for (Count* count :
+       {&counts.sent, &counts.handled, &counts.dropped_sent, &counts.refused,
+        &counts.timeouts_armed, &counts.timeouts_ended, &counts.started, &counts.ended,
+        &counts.failed, &counts.trapped, &counts.moved, &counts.slept}) {
     count->reset();
   }
   for (Count& count : counts.dropped) count.reset();
@@ -449,6 +450,7 @@ Stats Domain::stats() const {
     stats.actors_started += core.counts.started.read();
     stats.actors_ended += core.counts.ended.read();
     stats.actors_failed += core.counts.failed.read();
+    stats.actors_trapped += core.counts.trapped.read();
     stats.sent += core.counts.sent.read();
     stats.handled += core.counts.handled.read();
     stats.refused += core.counts.refused.read();

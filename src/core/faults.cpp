@@ -1,9 +1,7 @@
 #include "core/faults.hpp"
 
-#include "core/core.hpp"
-#include "core/crew.hpp"
-#include "core/domain.hpp"
-#include "core/inside.hpp"
+#include "core/at_work.hpp"
+#include "core/trap.hpp"
 #include "machine/fault.hpp"
 
 namespace bulkhead::core {
@@ -14,69 +12,86 @@ using machine::Fault;
 using machine::FaultKind;
 using machine::SignalSafeText;
 
-constexpr int kNaps = 200;
+// What lies below is taken for a null pointer, or a member by way of one.
+constexpr std::uintptr_t kNearNull = 4096;
 
-// In the signal handler of a thread that runs a stack of ours: what it runs. While this lives,
-// nobody takes the core away from it: an actor's code is outside, so the watch may want to.
-class AtWork {
- public:
-  AtWork() noexcept : was_(tl_seat.at.inside()) {
-    const auto gone = [this]() noexcept {
-      away_ = tl_seat.worker->away.observe() != nullptr ? tl_seat.worker : nullptr;
-      return away_ != nullptr;
-    };
-    const auto nap = [naps = kNaps]() mutable noexcept {
-      machine::nap();
-      return naps-- > 0;
-    };
-    core_ = tl_seat.at.enter_without_lock(was_ | BrieflyInside::kMark, gone, nap);
+TrapKind trap_kind_of(FaultKind kind) noexcept {
+  switch (kind) {
+    case FaultKind::kStackOverflow:
+      return TrapKind::kStackOverflow;
+    case FaultKind::kAccess:
+      return TrapKind::kAccess;
+    case FaultKind::kArithmetic:
+      return TrapKind::kArithmetic;
+    case FaultKind::kInstruction:
+      return TrapKind::kInstruction;
+    case FaultKind::kAbort:
+    case FaultKind::kSent:
+      break;
   }
-  AtWork(const AtWork&) = delete;
-  AtWork& operator=(const AtWork&) = delete;
-  ~AtWork() { tl_seat.at.leave(was_); }
+  return TrapKind::kNone;
+}
 
-  void name(SignalSafeText& line) const noexcept {
-    if (away_ != nullptr) {
-      name(line, away_->away_pid, *away_->away_kind);
-    } else if (core_ == nullptr) {
-      line << "an actor that is being taken for stuck";
-    } else if (const Slot* slot = core_->running; slot != nullptr) {
-      name(line, pid_of(*slot), *slot->kind);
-    } else {
-      line << "the runtime, or a hook that it called, on its core number " << core_->index
-           << " of the process";
-    }
+void describe(SignalSafeText& line, const Fault& fault, FaultKind kind,
+              const machine::Stack& stack) noexcept {
+  const auto address = reinterpret_cast<std::uintptr_t>(fault.address);
+  switch (kind) {
+    case FaultKind::kStackOverflow:
+      line << "its stack has " << stack.size()
+           << " bytes: ask for more with SpawnOptions::stack_size or Config::stack_size";
+      break;
+    case FaultKind::kAccess:
+      line << machine::name_of_signal(fault.signal);
+      if (machine::has_no_address(fault)) {
+        line << ", at an address that cannot be";
+      } else {
+        line << (address < kNearNull ? ", near the null pointer, at address " : ", at address ");
+        line.hexadecimal(address);
+      }
+      break;
+    case FaultKind::kArithmetic:
+      line << machine::name_of_signal(fault.signal)
+           << ", an integer division by zero, or one that overflows";
+      break;
+    default:
+      line << machine::name_of_signal(fault.signal);
+      break;
   }
+}
 
-  [[nodiscard]] const machine::Stack& stack() const noexcept {
-    static constexpr machine::Stack kUnknown{};
-    if (away_ != nullptr) return *away_->away_stack;
-    return core_ != nullptr ? *core_->stack : kUnknown;
-  }
-
- private:
-  static void name(SignalSafeText& line, Pid pid, const ActorClass& kind) noexcept {
-    line << "actor <" << pid.index() << "." << pid.generation() << "> (";
-    line.append(kind.name.data(), kind.name.size()) << ")";
-  }
-
-  std::uint8_t was_;
-  const Worker* away_ = nullptr;  // its actor is away
-  const Core* core_ = nullptr;
-};
+// A fault of an isolated actor's own code: it ends, and the thread goes on with the core's loop.
+bool contain(const Fault& fault, FaultKind kind, AtWork& work) noexcept {
+  const TrapKind trapped = trap_kind_of(kind);
+  if (trapped == TrapKind::kNone || work.isolated() == nullptr) return false;
+  Trap& trap = *tl_seat.worker->trap;
+  machine::Stack* stack = work.stack();
+  trap.kind = trapped;
+  trap.depth = machine::walk_from(fault, trap.frames);
+  SignalSafeText line;
+  describe(line, fault, kind, *stack);
+  trap.length = 0;
+  trap.say(line.text());
+  trap.note_ending(*stack);
+  work.stay_inside();
+  machine::go_on_in(fault, stack, &Core::land, stack);
+  return true;
+}
 
 bool tell(const Fault& fault) noexcept {
   if (tl_seat.at.mine() == nullptr) return false;
-  const AtWork work;
-  const FaultKind kind =
-      machine::kind_of_fault(fault.signal, fault.code, fault.address, &work.stack());
+  AtWork work;
+  static constexpr machine::Stack kUnknown{};
+  const machine::Stack* known = work.stack();
+  const machine::Stack& stack = known != nullptr ? *known : kUnknown;
+  const FaultKind kind = machine::kind_of_fault(fault.signal, fault.code, fault.address, &stack);
+  if (contain(fault, kind, work)) return true;
   SignalSafeText line;
   line << "bulkhead: ";
   if (kind == FaultKind::kStackOverflow) {
     line << "stack overflow in ";
     work.name(line);
-    line << ", its stack has " << work.stack().size()
-         << " bytes: ask for more with SpawnOptions::stack_size or Config::stack_size";
+    line << ", ";
+    describe(line, fault, kind, stack);
   } else {
     line << machine::name_of_signal(fault.signal) << " in ";
     work.name(line);
@@ -93,6 +108,9 @@ bool tell(const Fault& fault) noexcept {
 
 }  // namespace
 
-void report_faults() { machine::watch_faults(&tell); }
+void report_faults() {
+  contain_termination();
+  machine::watch_faults(&tell);
+}
 
 }  // namespace bulkhead::core

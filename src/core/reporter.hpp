@@ -97,5 +97,7 @@ class Reporter {
 
 /// Is an actor that ends so said to have crashed?
 [[nodiscard]] bool is_crash(const Exit& exit) noexcept;
+/// The type of what an actor is handling, or another word for what it is at; empty: nothing.
+[[nodiscard]] std::string_view name_in_hand(const Slot& slot, const machine::Stack& stack) noexcept;
 
 }  // namespace bulkhead::core

@@ -137,7 +137,7 @@ struct alignas(64) Slot {
   Shown<std::uint32_t> length;  // of the queue
   std::uint16_t flags;
   Shown<Turn> turn;
-  std::uint8_t stack_class;  // that it runs on
+  std::uint8_t stack_class;  // that it runs on, and kIsolated
 
   Timer timeout;                 // the receive timeout
   Timer* wait_timer;             // of the wait that it is parked in
@@ -164,6 +164,11 @@ struct alignas(64) Slot {
   static constexpr std::uint16_t kHearsStop = 8192;   // in a wait that a stop ends, but not unwinds
   static constexpr std::uint16_t kUnwinding = 16384;  // has been unwound, unless somebody caught it
   static constexpr std::uint16_t kRoams = 32768;      // any core may run it: commons.hpp
+
+  /// Of a stack class: a fault of the actor ends it alone (trap.hpp). It lies there since it must
+  /// cost nobody else a look.
+  static constexpr std::uint8_t kIsolated = 128;
+  [[nodiscard]] bool isolated() const noexcept { return (stack_class & kIsolated) != 0; }
 
   /// Of its signals: what is to be done when they are taken out of the queue.
   static constexpr std::uint8_t kMarks = Signal::kBounded | Signal::kTraced;

@@ -1,13 +1,20 @@
 #include "machine/fault.hpp"
 
+#include <fenv.h>
+#include <setjmp.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
+
+#include "machine/fiber.hpp"
+#include "machine/stack_trace.hpp"
 
 namespace bulkhead::machine {
 
@@ -19,6 +26,16 @@ constexpr int kWatched[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 
 FaultWatcher the_watcher = nullptr;
 struct sigaction earlier[NSIG];
+
+// What a thread with a FaultStack began with.
+struct Beginning {
+  sigset_t mask;
+  fenv_t floating_point;
+};
+constinit thread_local Beginning beginning [[gnu::tls_model("initial-exec")]] = {};
+// Where a walk that faults goes on; null while there is none. (F4)
+constinit thread_local sigjmp_buf* walking [[gnu::tls_model("initial-exec")]] = nullptr;
+constinit thread_local bool in_handler [[gnu::tls_model("initial-exec")]] = false;
 
 // By kill, raise and the like, not by a fault of the thread's own.
 bool was_sent(int code) noexcept { return code <= 0; }
@@ -50,11 +67,61 @@ void pass_on(int signal, siginfo_t* info, void* context) noexcept {
 
 void on_signal(int signal, siginfo_t* info, void* context) noexcept {
   const int error = errno;
+  if (in_handler) {
+    if (walking != nullptr && !was_sent(info->si_code)) siglongjmp(*walking, 1);
+    take_default_action(signal, info->si_code);
+    return;
+  }
+  in_handler = true;
   void* address = was_sent(info->si_code) ? nullptr : info->si_addr;
   const Fault fault{signal, info->si_code, address, static_cast<ucontext_t*>(context)};
-  if (!the_watcher(fault)) pass_on(signal, info, context);
+  const bool seen_to = the_watcher(fault);
+  in_handler = false;
+  if (!seen_to) pass_on(signal, info, context);
   errno = error;
 }
+
+#if defined(__x86_64__)
+
+void* code_address(const ucontext_t& at) noexcept {
+  return reinterpret_cast<void*>(at.uc_mcontext.gregs[REG_RIP]);
+}
+
+void set_registers(ucontext_t& at, StackPointer top, EntryPoint entry, void* argument) noexcept {
+  constexpr greg_t kDirection = 0x400;
+  constexpr greg_t kSingleStep = 0x100;
+  constexpr greg_t kAlignmentCheck = 0x40000;
+  auto& registers = at.uc_mcontext.gregs;
+  registers[REG_RIP] = reinterpret_cast<greg_t>(&bulkhead_restart);
+  registers[REG_RSP] = reinterpret_cast<greg_t>(top);
+  registers[REG_RDI] = reinterpret_cast<greg_t>(top);
+  registers[REG_RSI] = reinterpret_cast<greg_t>(entry);
+  registers[REG_RDX] = reinterpret_cast<greg_t>(argument);
+  registers[REG_EFL] &= ~(kDirection | kSingleStep | kAlignmentCheck);
+  if (const fpregset_t floating = at.uc_mcontext.fpregs; floating != nullptr) {
+    floating->cwd = beginning.floating_point.__control_word;
+    floating->swd = 0;
+    floating->ftw = 0;  // all of the x87 registers are free
+    floating->mxcsr = beginning.floating_point.__mxcsr;
+  }
+}
+
+#else
+
+void* code_address(const ucontext_t& at) noexcept {
+  return reinterpret_cast<void*>(at.uc_mcontext.pc);
+}
+
+// The floating-point registers lie in a record behind, which on_landing sees to.
+void set_registers(ucontext_t& at, StackPointer top, EntryPoint entry, void* argument) noexcept {
+  at.uc_mcontext.pc = reinterpret_cast<std::uintptr_t>(&bulkhead_restart);
+  at.uc_mcontext.sp = reinterpret_cast<std::uintptr_t>(top);
+  at.uc_mcontext.regs[0] = reinterpret_cast<std::uintptr_t>(top);
+  at.uc_mcontext.regs[1] = reinterpret_cast<std::uintptr_t>(entry);
+  at.uc_mcontext.regs[2] = reinterpret_cast<std::uintptr_t>(argument);
+}
+
+#endif
 
 }  // namespace
 
@@ -88,6 +155,46 @@ FaultKind kind_of_fault(int signal, int code, const void* address, const Stack* 
   return FaultKind::kAccess;
 }
 
+bool has_no_address(const Fault& fault) noexcept {
+  return fault.signal == SIGSEGV && fault.code == SI_KERNEL;
+}
+
+// The frames of the handler itself end where the code stood.
+std::size_t walk_from(const Fault& fault, std::span<void*> into) noexcept {
+  constexpr std::size_t kHandlersFrames = 8;
+  void* frames[64];
+  volatile std::size_t count = 0;  // it is read after a jump
+  void* const at = code_address(*fault.at);
+  sigjmp_buf back;
+  if (sigsetjmp(back, 0) == 0) {
+    walking = &back;
+    const std::size_t most = std::min(into.size() + kHandlersFrames, std::size(frames));
+    count = walk_stack(std::span(frames).first(most));
+  }
+  walking = nullptr;
+  const auto end = frames + count;
+  const auto first = std::find(frames, end, at);
+  if (first == end) {  // no code is there, or the stack was unreadable
+    if (!into.empty()) into[0] = at;
+    return into.empty() ? 0 : 1;
+  }
+  const std::size_t told = std::min(static_cast<std::size_t>(end - first), into.size());
+  std::copy_n(first, told, into.begin());
+  return told;
+}
+
+void go_on_in(const Fault& fault, Stack* on, EntryPoint entry, void* argument) noexcept {
+  announce_landing(on);
+  set_registers(*fault.at, on->top(), entry, argument);
+  fault.at->uc_sigmask = beginning.mask;
+}
+
+void abandon(Stack* self, EntryPoint entry, void* argument) noexcept {
+  pthread_sigmask(SIG_SETMASK, &beginning.mask, nullptr);
+  fesetenv(&beginning.floating_point);
+  restart(self, self, entry, argument);
+}
+
 void nap() noexcept {
   const timespec millisecond{0, 1'000'000};
   nanosleep(&millisecond, nullptr);
@@ -101,7 +208,7 @@ void watch_faults(FaultWatcher watcher) {
     for (const int signal : kWatched) {
       struct sigaction action {};
       action.sa_sigaction = &on_signal;
-      action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+      action.sa_flags = SA_SIGINFO | SA_ONSTACK | SA_NODEFER;
       sigemptyset(&action.sa_mask);
       sigaction(signal, &action, nullptr);
     }
@@ -111,6 +218,8 @@ void watch_faults(FaultWatcher watcher) {
 }
 
 FaultStack::FaultStack() noexcept {
+  pthread_sigmask(SIG_SETMASK, nullptr, &beginning.mask);
+  fegetenv(&beginning.floating_point);
   stack_t now{};
   sigaltstack(nullptr, &now);
   if ((now.ss_flags & SS_DISABLE) == 0) return;

@@ -10,12 +10,17 @@
 //  F2  What the watcher looks at belongs to the thread that faulted, which is its own thread, or is
 //      made to stay with it meanwhile.
 //  F3  On a thread that runs no stack of ours, the signal is passed on untouched.
-//  F4  A signal that comes while its handler runs ends the process: it is blocked meanwhile.
+//  F4  A fault that comes while a handler runs ends the process, but for one of walk_from, which
+//      reads what may have been overwritten: it ends the walk.
+//  F5  A thread may go on elsewhere instead (go_on_in): then its signal mask and its floating-point
+//      environment are those of a thread that has just begun, whatever they were.
 #pragma once
 
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
+#include <span>
+#include <string_view>
 
 #include "machine/stack.hpp"
 
@@ -48,6 +53,21 @@ using FaultWatcher = bool (*)(const Fault& fault) noexcept;
 [[nodiscard]] FaultKind kind_of_fault(int signal, int code, const void* address,
                                       const Stack* running) noexcept;
 
+/// Of a SIGSEGV: does the processor not say which address it was?
+[[nodiscard]] bool has_no_address(const Fault& fault) noexcept;
+
+/// In the watcher: fills in where the code stood, and who had called it, most recent call first;
+/// returns how many. Stops where the stack cannot be read.
+[[nodiscard]] std::size_t walk_from(const Fault& fault, std::span<void*> into) noexcept;
+
+/// In the watcher, which then returns true: the thread is to go on in entry(argument), on the stack
+/// `on` that it is on, whose frames are abandoned. The thread has a FaultStack. Entry calls landed.
+void go_on_in(const Fault& fault, Stack* on, EntryPoint entry, void* argument) noexcept;
+
+/// The same for a thread that has not faulted: its signal mask and floating-point environment are
+/// those of F5. On its own stack `self`.
+[[noreturn]] void abandon(Stack* self, EntryPoint entry, void* argument) noexcept;
+
 /// Lets a millisecond pass. Async-signal-safe.
 void nap() noexcept;
 
@@ -76,6 +96,7 @@ class SignalSafeText {
   SignalSafeText& operator<<(std::uint64_t number) noexcept;
   SignalSafeText& append(const char* text, std::size_t length) noexcept;
   SignalSafeText& hexadecimal(std::uint64_t number) noexcept;
+  [[nodiscard]] std::string_view text() const noexcept { return {text_, length_}; }
   /// Ends the line, and writes it in one piece.
   void write_to_stderr() noexcept;
 

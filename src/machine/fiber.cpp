@@ -113,6 +113,17 @@ void entered([[maybe_unused]] Stack* self) {
   self->next = nullptr;
 }
 
+void announce_landing(Stack* self) { announce(self, self, Back::kNo); }
+
+void landed(Stack* self) {
+  self->next = nullptr;
+  entered(self);
+#ifdef BULKHEAD_ASAN
+  const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));
+  __asan_unpoison_memory_region(self->bottom, static_cast<std::size_t>(here - self->bottom));
+#endif
+}
+
 void forget([[maybe_unused]] Stack* stack) {
 #ifdef BULKHEAD_ASAN
   __asan_unpoison_memory_region(stack->bottom, stack->size());

@@ -36,6 +36,11 @@ void change(Stack* self, Stack* left, ExceptionState* exceptions);
 /// To be called first by every entry function.
 void entered(Stack* self);
 
+/// To be called first where a thread goes on at the base of the stack `self` that it was on, after
+/// announce_landing.
+void landed(Stack* self);
+void announce_landing(Stack* self);
+
 /// To be called for a stack that was abandoned, before it is used again or given away.
 void forget(Stack* stack);
 

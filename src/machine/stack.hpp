@@ -27,6 +27,7 @@ namespace bulkhead::core {
 class Core;
 struct Slot;
 struct ThreadSeat;
+struct Told;
 }  // namespace bulkhead::core
 namespace bulkhead {
 class Exit;
@@ -57,6 +58,9 @@ struct alignas(64) Stack {
   Signal* in_hand = nullptr;     // that signal, null once released; only while there is one
   const Exit* exit = nullptr;    // of the actor that is being ended here
   CrashReport* crash = nullptr;  // and what is to be told of it
+  core::Told* told = nullptr;    // with that, where a trap could part it from who holds it
+  std::uint32_t handled = 0;     // messages of this batch, of an isolated actor
+  bool asked = false;            // it is being asked for its receive timeout
   StackPointer saved = nullptr;  // where to go on, while the stack is left
   Stack* next = nullptr;         // in a free list
   ExceptionState exceptions;     // while the stack is left

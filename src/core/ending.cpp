@@ -1,0 +1,95 @@
+// The end of an actor.
+#include <memory>
+#include <utility>
+
+#include "bulkhead/join.hpp"
+#include "core/core.hpp"
+#include "core/domain.hpp"
+#include "core/extras.hpp"
+#include "core/inside.hpp"
+#include "core/reporter.hpp"
+#include "core/slab.hpp"
+
+namespace bulkhead::core {
+
+Pid pid_of(const Slot& slot) noexcept {
+  const std::uint32_t generation = slot.generation.load(std::memory_order_relaxed);
+  return Pid(Slab::index_of(slot), slot.has(Slot::kEnding) ? generation - 1 : generation);
+}
+
+// Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
+// What the actor did in its last activation is counted at the very end, so that nobody finds the
+// runtime idle before.
+void Core::finish(Slot& slot, Exit exit, Settled settled) {
+  const Pid pid = pid_of(slot);
+  const ActorClass& kind = *slot.kind;
+  std::shared_ptr<Joint> joint;
+  if (kind.joint != nullptr) [[unlikely]]
+    joint = kind.joint(slot.state);
+  const bool joined = joint.use_count() > 1;  // then somebody learns how it has ended
+  std::unique_ptr<Told> told(settled.told);
+  if (is_crash(exit) && !joined && told == nullptr) [[unlikely]]
+    told = describe(slot, exit, settled);
+  if (slot.isolated() && !settled.trapped) [[unlikely]]
+    destroy_isolated(slot, exit, told, settled);
+  slot.set(Slot::kEnding);
+  Bond* const untold = slot.extras != nullptr ? leave_all(slot, exit) : nullptr;
+  slot.lives = false;
+  // From here on nobody reaches it any more.
+  const std::uint32_t next = pid.generation() + 1;
+  slot.generation.store(next, std::memory_order_release);
+  Core* core = current();
+  machine::Stack& me = *core->stack;  // it stays on this one
+  me.exit = &exit;
+  if (!slot.isolated()) [[likely]] {
+    me.crash = told != nullptr ? told->crash.get() : nullptr;
+    core->leave();
+    kind.destroy(slot.state);
+    if (joint.use_count() == 1) joint.reset();  // nobody joins it: what it returned goes now
+    core = come_inside();
+    me.crash = nullptr;
+  }
+  if (joined && joint == nullptr && is_crash(exit)) told = describe(slot, exit, settled);
+  if (told != nullptr) core->domain.load(std::memory_order_relaxed)->reporter.put(std::move(told));
+  if (joint != nullptr) joint->exit = exit;
+  core->release_block(slot.state, slot.state_pool, slot.state_class);
+  slot.state = nullptr;
+  while (slot.oldest != nullptr) {
+    Signal* signal = slot.pop();
+    core->drop(signal, pid, DropCause::kGone);
+    core = current();
+  }
+  if (slot.inbox.has_mail()) [[unlikely]]
+    core = core->drop_mail(slot);  // while those who ask can learn the exit
+  if (slot.extras != nullptr) {
+    if (is_sentenced(slot)) ++settled.handled;
+    discard_extras(slot, *core);
+  }
+  me.exit = nullptr;
+  tell_all(*core, untold);
+  if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
+  const std::uint32_t timeouts = slot.has(Slot::kTimeoutDue) ? 1 : 0;
+  if (slot.has(Slot::kStartPending)) ++settled.handled;
+  if (core->trace != nullptr) [[unlikely]]
+    core->trace->exits(slot, pid, exit.kind());
+  core->running = nullptr;
+  slot.turn = Turn::kVacant;
+  slot.flags = 0;
+  if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
+  if (exit.kind() == Exit::Kind::kTrapped) core->counts.trapped.raise();
+  Domain& domain = *core->domain.load(std::memory_order_relaxed);
+  domain.announce_death(Death{pid, kind.name, exit});
+  if (exit.kind() == Exit::Kind::kPanic) [[unlikely]]
+    exit = Exit();  // the destructor of its exception may send
+  if (core->roamer_ == &slot) [[unlikely]]
+    core->put_down(slot);
+  if (next != 0) core->give_slot(slot);  // a spent slot is never used again
+  if (core->solo) domain.solo_is_vacant(*core);
+  core->counts.ended.raise();
+  core->counts.timeouts_ended.raise(timeouts);
+  core->counts.dropped_sent.raise(settled.dropped);
+  core->counts.handled.raise(settled.handled);
+  if (joint != nullptr) joint->alive.done();
+}
+
+}  // namespace bulkhead::core

@@ -1,0 +1,84 @@
+#include "core/trap.hpp"
+
+#include <cxxabi.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+
+#include "core/at_work.hpp"
+#include "machine/fault.hpp"
+#include "machine/stack_trace.hpp"
+
+namespace bulkhead::core {
+
+void Trap::say(std::string_view what) noexcept {
+  const std::size_t more = std::min(what.size(), kMostText - length);
+  std::memcpy(text.data() + length, what.data(), more);
+  length += more;
+}
+
+// (The exit is a variable of an abandoned frame: nobody will give up its share.)
+void Trap::note_ending(machine::Stack& stack) noexcept {
+  if (stack.exit == nullptr) return;
+  earlier = *stack.exit;
+  stack.exit->~Exit();
+  stack.exit = nullptr;
+}
+
+void trap_if_isolated(TrapKind kind, std::string_view what, const std::type_info* thrown) noexcept {
+  if (tl_seat.at.mine() == nullptr) return;
+  machine::Stack* stack = nullptr;
+  {
+    AtWork work;
+    if (work.isolated() == nullptr) return;
+    stack = work.stack();
+    Trap& trap = *tl_seat.worker->trap;
+    trap.kind = kind;
+    trap.thrown = thrown;
+    trap.length = 0;
+    trap.say(what);
+    trap.note_ending(*stack);
+    work.stay_inside();
+  }
+  Trap& trap = *tl_seat.worker->trap;
+  trap.depth = machine::walk_stack(trap.frames);
+  machine::abandon(stack, &Core::land, stack);
+}
+
+namespace {
+
+std::terminate_handler earlier_handler = nullptr;
+
+// What is thrown is still there, and is asked for what it says; that is the actor's code.
+void on_terminate() {
+  char what[Trap::kMostText] = "std::terminate was called";
+  const std::type_info* const type = abi::__cxa_current_exception_type();
+  if (type != nullptr) {
+    try {
+      throw;
+    } catch (const std::exception& failure) {
+      const char* said = failure.what();
+      std::snprintf(what, sizeof what, "std::terminate was called; what is thrown, or caught: %s",
+                    said != nullptr ? said : "");
+    } catch (...) {
+    }
+  }
+  trap_if_isolated(TrapKind::kTerminate, what, type);
+  if (earlier_handler != nullptr) earlier_handler();
+  std::abort();
+}
+
+}  // namespace
+
+void contain_termination() noexcept {
+  static const bool installed = [] {
+    earlier_handler = std::set_terminate(&on_terminate);
+    return true;
+  }();
+  static_cast<void>(installed);
+}
+
+}  // namespace bulkhead::core

@@ -17,7 +17,36 @@
 #include "machine/stack_trace.hpp"
 #include "sync/atomic.hpp"
 
+#if defined(__SANITIZE_THREAD__)
+#define BULKHEAD_TSAN 1
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define BULKHEAD_TSAN 1
+#endif
+#endif
+#ifdef BULKHEAD_TSAN
+#include <sanitizer/tsan_interface.h>
+#endif
+
 namespace bulkhead {
+
+namespace {
+
+// Who reads an exception gives up its share afterwards, and whose share is the last destroys it.
+// The shares are counted in the standard library, where ThreadSanitizer does not see that the one
+// comes before the other.
+void has_read([[maybe_unused]] const std::exception_ptr& exception) noexcept {
+#ifdef BULKHEAD_TSAN
+  __tsan_release(*reinterpret_cast<void* const*>(&exception));
+#endif
+}
+void gives_up([[maybe_unused]] const std::exception_ptr& exception) noexcept {
+#ifdef BULKHEAD_TSAN
+  if (exception != nullptr) __tsan_acquire(*reinterpret_cast<void* const*>(&exception));
+#endif
+}
+
+}  // namespace
 
 struct Exit::Failure {
   std::string message;
@@ -31,6 +60,7 @@ struct Exit::Failure {
   void read(const std::exception_ptr& failure);
   static void release(Failure* failure) noexcept {
     if (failure != nullptr && failure->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      gives_up(failure->exception);
       delete failure;
     }
   }
@@ -129,6 +159,7 @@ void Exit::Failure::read(const std::exception_ptr& failure) {
     message = "an exception that is not a std::exception";
   }
   exception = failure;
+  has_read(exception);
   const core::ThrowTrace trace = core::take_throw_trace(failure);
   stack.assign(trace.frames.begin(), trace.frames.begin() + trace.count);
 }

@@ -27,7 +27,17 @@ using support::Live;
 using support::Log;
 using namespace std::chrono_literals;
 
-class WaitingAtChannels : public support::Running {};
+// Who comes first to a channel is only certain where no actor is left behind in another thread.
+class WaitingAtChannels : public support::Running {
+ protected:
+  WaitingAtChannels() : Running(patient()) {}
+
+  static bulkhead::Config patient() {
+    bulkhead::Config config = OnCores::config();
+    config.hand_over_after = bulkhead::kForever;
+    return config;
+  }
+};
 ON_ONE_AND_SEVERAL_CORES(WaitingAtChannels);
 
 // Runs `body` as an actor on core 1, or in a thread outside.

@@ -14,36 +14,20 @@
 #include "core/inside.hpp"
 #include "core/thrown.hpp"
 #include "machine/fiber.hpp"
+#include "machine/shares.hpp"
 #include "machine/stack_trace.hpp"
 #include "sync/atomic.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define BULKHEAD_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BULKHEAD_TSAN 1
-#endif
-#endif
-#ifdef BULKHEAD_TSAN
-#include <sanitizer/tsan_interface.h>
-#endif
 
 namespace bulkhead {
 
 namespace {
 
-// Who reads an exception gives up its share afterwards, and whose share is the last destroys it.
-// The shares are counted in the standard library, where ThreadSanitizer does not see that the one
-// comes before the other.
-void has_read([[maybe_unused]] const std::exception_ptr& exception) noexcept {
-#ifdef BULKHEAD_TSAN
-  __tsan_release(*reinterpret_cast<void* const*>(&exception));
-#endif
+// Who has read an exception gives up its share afterwards.
+void has_read(const std::exception_ptr& exception) noexcept {
+  machine::gives_up_share(*reinterpret_cast<void* const*>(&exception));
 }
-void gives_up([[maybe_unused]] const std::exception_ptr& exception) noexcept {
-#ifdef BULKHEAD_TSAN
-  if (exception != nullptr) __tsan_acquire(*reinterpret_cast<void* const*>(&exception));
-#endif
+void gives_up(const std::exception_ptr& exception) noexcept {
+  if (exception != nullptr) machine::may_destroy(*reinterpret_cast<void* const*>(&exception));
 }
 
 }  // namespace

@@ -232,7 +232,7 @@ TEST_P(Stacks, of_a_blocked_actor_are_given_back_when_it_ends) {
   const std::size_t resident = support::resident_bytes();
   for (int i = 0; i < 10; ++i) wait_together();
   // ThreadSanitizer keeps mappings of its own for each stack that a core keeps to use again.
-  const std::size_t kept = support::kUnderTsan ? 64 * cores() : 0;
+  const std::size_t kept = support::kMemoryFactor > 1 ? 64 * cores() : 0;
   EXPECT_LE(support::mappings(), mappings + 20 * support::kMemoryFactor + kept);
   EXPECT_LE(support::resident_bytes(),
             resident + (std::size_t{8} << 20) * support::kMemoryFactor + kept * (512 << 10));

@@ -23,12 +23,6 @@ inline constexpr std::size_t kMemoryFactor =
     bulkhead::Config::kDefaultStackSize > std::size_t{64} * 1024 ? 20 : 1;
 inline constexpr int kTimeFactor = static_cast<int>(kMemoryFactor);
 
-#if defined(__SANITIZE_THREAD__)
-inline constexpr bool kUnderTsan = true;
-#else
-inline constexpr bool kUnderTsan = false;
-#endif
-
 /// Runs `function` and returns what was written to stderr meanwhile, by whatever thread.
 [[nodiscard]] std::string stderr_of(const std::function<void()>& function);
 

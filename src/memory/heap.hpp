@@ -118,6 +118,7 @@ class Heap {
   friend class HeapStore;
   friend struct HeapCache;
   friend struct HeapAudit;
+  friend struct HeapProbe;  // of tests
   friend Heap* owner_of(const void* p) noexcept;
   friend void release_elsewhere(void* p) noexcept;
   friend struct HeapStats heap_stats() noexcept;

@@ -69,7 +69,8 @@ void Heap::discard() noexcept {
   empty_lists();
   if (larger_ != kNoSegment) give_larger_segments();
   if (epoch == RemoteFrees<sync::RealSync, Block>::kLastEpoch) [[unlikely]] {
-    // Its next lives would have the secrets of earlier ones. Its segment is led to it for ever.
+    // Its next lives would have the secrets of earlier ones.
+    cool(first_);
     return;
   }
   start_in_first_segment();

@@ -206,8 +206,7 @@ TEST(HeapThreads, frees_that_meet_a_discard_write_nothing_into_the_next_life) {
     ASSERT_EQ(next, heap);
     auto* all = static_cast<unsigned char*>(next->allocate(10'000));
     std::memset(all, 0x44, 10'000);
-    for (volatile std::uint32_t i = random.below(3000); i > 0; i = i - 1) {
-    }
+    for (std::uint32_t i = random.below(1000); i > 0; --i) sync::RealSync::spin_hint();
     ASSERT_TRUE(std::all_of(all, all + 10'000, [](unsigned char c) { return c == 0x44; }));
     next->collect();
     ASSERT_EQ(next->live_blocks(), 1u);

@@ -80,10 +80,7 @@ void* Heap::allocate(std::size_t bytes, std::size_t alignment) noexcept {
 }
 
 Heap::Block* Heap::take_free(std::uint32_t units) noexcept {
-  const bool small = units <= kSmallClasses;
-  const std::uint32_t of = small ? 0 : class_of(units);
-  if (!small && (medium_lists_ >> of & 1) == 0) return nullptr;
-  Block*& list = small ? free_[units - 1] : medium_[of];
+  Block*& list = list_of(units);
   Block* block = list;
   if (block == nullptr) return nullptr;
   Block* next = block->link;
@@ -94,19 +91,23 @@ Heap::Block* Heap::take_free(std::uint32_t units) noexcept {
   return block;
 }
 
-void Heap::put_free(Block* block, std::uint32_t units) noexcept {
-  Block** list = &free_[units - 1];
+/// Of a size that has a class, after it was made sure that the list is defined.
+Heap::Block*& Heap::list_of(std::uint32_t units) noexcept {
   if (units <= kSmallClasses) {
     freed_[(units - 1) / kGroup] = true;
-  } else {
-    const std::uint32_t of = class_of(units);
-    list = &medium_[of];
-    if ((medium_lists_ >> of & 1) == 0) *list = nullptr;
-    medium_lists_ |= 1u << of;
+    return free_[units - 1];
   }
-  block->header.store(header(block, units, State::kFree, *list), kRelaxed);
-  block->link = *list;
-  *list = block;
+  const std::uint32_t of = class_of(units);
+  if ((medium_lists_ >> of & 1) == 0) medium_[of] = nullptr;
+  medium_lists_ |= 1u << of;
+  return medium_[of];
+}
+
+void Heap::put_free(Block* block, std::uint32_t units) noexcept {
+  Block*& list = list_of(units);
+  block->header.store(header(block, units, State::kFree, list), kRelaxed);
+  block->link = list;
+  list = block;
 }
 
 /// The block that an aligned address lies in; null when there is no right marker.
@@ -121,7 +122,7 @@ void Heap::release_aligned(void* p) noexcept {
   Block* block = marked_block(p);
   if (block == nullptr || !is(block, State::kUsed)) {
     const bool free = is_free(block_of(p), State::kFree) || is(block_of(p), State::kRemote);
-    fault(free ? "a block was freed twice" : "what was freed is no block in use of this heap");
+    fault(free ? "a block was freed twice" : kNoBlock);
   }
   block_of(p)->header.store(0, kRelaxed);
   release(payload(block));

@@ -78,6 +78,8 @@ class Heap {
 
   /// A block of this heap, or null.
   void release(void* p) noexcept {
+    if (reinterpret_cast<std::uintptr_t>(p) % 16 != 0) [[unlikely]]
+      fault(kNoBlock);
     if (p == nullptr) return;
     Block* block = block_of(p);
     const std::uint64_t seen = block->header.load(kRelaxed);
@@ -131,6 +133,7 @@ class Heap {
   static constexpr std::uint32_t kMediumClasses = 20;  // 4 to each doubling, up to kMediumUnits
   static constexpr std::uint32_t kMediumUnits = 2048;
   static constexpr std::uint32_t kBins = 32;
+  static constexpr const char* kNoBlock = "what was freed is no block in use of this heap";
   static constexpr const char* kOverwritten = "a free block was written to";
 
   // As it lies in memory, at an address that is 8 more than a multiple of 16. `link` is the first
@@ -205,6 +208,7 @@ class Heap {
   [[gnu::noinline]] void release_aligned(void* p) noexcept;
   [[gnu::noinline]] void release_larger(Block* block, std::uint32_t units) noexcept;
   [[nodiscard]] Block* marked_block(const void* p) const noexcept;
+  [[nodiscard]] Block*& list_of(std::uint32_t units) noexcept;
   [[nodiscard]] Block* take_free(std::uint32_t units) noexcept;
   void put_free(Block* block, std::uint32_t units) noexcept;
   [[nodiscard]] void* use(Block* block, std::uint32_t units) noexcept;

@@ -2,10 +2,17 @@
 
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdio>
 #include <new>
+
+#include "machine/stack.hpp"
+
+#ifndef MADV_GUARD_INSTALL
+#define MADV_GUARD_INSTALL 102
+#endif
 
 namespace bulkhead::machine {
 
@@ -43,6 +50,19 @@ void commit(void* begin, std::size_t bytes) {
 
 void prefer_huge_pages(void* begin, std::size_t bytes) noexcept {
   madvise(begin, bytes, MADV_HUGEPAGE);
+}
+
+void avoid_huge_pages(void* begin, std::size_t bytes) noexcept {
+  madvise(begin, bytes, MADV_NOHUGEPAGE);
+}
+
+bool guard(void* begin, std::size_t bytes) noexcept {
+  return supported_guard() == GuardKind::kMadvise && madvise(begin, bytes, MADV_GUARD_INSTALL) == 0;
+}
+
+std::size_t page_bytes() noexcept {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
 }
 
 void discard(void* begin, std::size_t bytes) noexcept { madvise(begin, bytes, MADV_DONTNEED); }

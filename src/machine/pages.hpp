@@ -47,6 +47,12 @@ class NoAddressSpace : public std::bad_alloc {
 void commit(void* begin, std::size_t bytes);
 /// Asks for huge pages: a burst then costs one fault per 2 MiB instead of 512.
 void prefer_huge_pages(void* begin, std::size_t bytes) noexcept;
+/// Asks for none: a huge page would make much of what is touched little.
+void avoid_huge_pages(void* begin, std::size_t bytes) noexcept;
+/// Makes pages fault when they are touched, where the kernel has guards that split no mapping; their
+/// memory is returned, and discard() leaves them guarded. False when it has not, or has no memory.
+[[nodiscard]] bool guard(void* begin, std::size_t bytes) noexcept;
+[[nodiscard]] std::size_t page_bytes() noexcept;
 /// Returns the memory of committed pages to the kernel; they stay usable and read as zero.
 void discard(void* begin, std::size_t bytes) noexcept;
 /// Gives reserved address space up.

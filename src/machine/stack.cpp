@@ -17,6 +17,7 @@
 #include "base/check.hpp"
 #include "base/critical.hpp"
 #include "machine/fiber.hpp"
+#include "machine/pages.hpp"
 
 #ifndef MADV_GUARD_INSTALL
 #define MADV_GUARD_INSTALL 102
@@ -28,11 +29,6 @@ namespace {
 
 constexpr std::size_t kSlabBytes = std::size_t{16} << 20;
 constexpr std::size_t kMaxStacksPerSlab = 128;
-
-std::size_t page_bytes() noexcept {
-  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
-  return bytes;
-}
 
 std::size_t stride(std::uint8_t size_class) {
   return guard_bytes() + (kMinStackBytes << size_class);

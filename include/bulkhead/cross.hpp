@@ -16,6 +16,7 @@
 
 #include <cstddef>
 #include <cstring>
+#include <exception>
 #include <expected>
 #include <new>
 #include <type_traits>
@@ -362,6 +363,23 @@ void leave(T& from) noexcept {
   }
 }
 
+/// Has what was handed over leave when the result is there: to return it may be a move, which may
+/// throw.
+template <class T>
+struct LeaveAtEnd {
+  T& from;
+};
+template <class T>
+  requires kHandsOver<T>
+struct LeaveAtEnd<T> {
+  T& from;
+  int exceptions = std::uncaught_exceptions();
+
+  ~LeaveAtEnd() {
+    if (std::uncaught_exceptions() == exceptions) leave(from);
+  }
+};
+
 }  // namespace crossing
 
 /// For a Crossing: a member made from `from`. What is to be handed over is still in `from` as well;
@@ -392,13 +410,8 @@ template <class T>
 [[nodiscard]] T cross(T&& from) noexcept(kCrossesWithoutMemory<T>) {
   check_crossable<T>();
   if constexpr (Crossable<T>) {
-    if constexpr (crossing::kHandsOver<T>) {
-      T to = crossing::anew(from);
-      crossing::leave(from);
-      return to;
-    } else {
-      return crossing::anew(from);
-    }
+    [[maybe_unused]] const crossing::LeaveAtEnd<T> end{from};
+    return crossing::anew(from);
   } else {
     __builtin_unreachable();
   }

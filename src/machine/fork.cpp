@@ -17,7 +17,7 @@ namespace {
 
 struct Held {
   sync::Mutex lock;
-  std::array<sync::Mutex*, 8> locks{};  // in the order in which they are taken
+  std::array<sync::Mutex*, 12> locks{};  // in the order in which they are taken
   std::size_t count = 0;
   // Other handlers of the fork may allocate. There is one fork at a time, under the lock.
   std::optional<base::Critical> critical;

@@ -14,7 +14,7 @@ namespace bulkhead::machine {
 enum class Nesting { kOuter, kInner };
 
 /// A lock of the whole process. The thread that forks holds it meanwhile, so that what it guards is
-/// whole in the child, and nobody else holds it there. There are 8 at most, and none is made while
+/// whole in the child, and nobody else holds it there. There are 12 at most, and none is made while
 /// another one is held. Throws std::bad_alloc.
 class ForkMutex : public sync::Mutex {
  public:

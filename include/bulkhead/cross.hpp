@@ -6,8 +6,9 @@
 /// - Strings and vectors get the capacity that they need, others what their container takes. An
 ///   unordered container keeps its elements, and not the order in which they are met.
 /// - A std::unique_ptr gets a copy of what it owns. What can be cyclic, since it is held by
-///   pointers, cannot cross; trees and lists can. Each level of them takes some hundred bytes of
-///   stack: a list of nodes that own the next one should not be longer than some hundreds.
+///   pointers, cannot cross; trees and lists can. Each level of them takes up to some hundred bytes
+///   of stack, and about 1000 without optimisation: a list of nodes each of which owns the next one
+///   should not be longer than some dozens.
 /// - What is handed over, such as a Parcel, leaves the one for the other.
 ///
 /// When something throws meanwhile, nothing of the new object is left, and the old one is as it
@@ -403,8 +404,8 @@ void let_go(T& from) noexcept {
 }
 
 /// Makes a message anew from `from`, in the memory that is current. What is handed over leaves
-/// `from`, which otherwise stays as it is. Throws what making it throws, such as std::bad_alloc, and
-/// then nothing has left `from`.
+/// `from`, which otherwise stays as it is. Throws what making it throws, such as std::bad_alloc;
+/// nothing has left `from` then.
 template <class T>
   requires(!std::is_reference_v<T> && !std::is_const_v<T>)
 [[nodiscard]] T cross(T&& from) noexcept(kCrossesWithoutMemory<T>) {

@@ -5,8 +5,8 @@
 /// both directions, do not move as others do: they are *crossed* (cross.hpp), and what crosses must
 /// be known down to its last byte. Refused is what cannot be sent at all (sendable.hpp), and also
 /// - shared ownership, whatever it is to: std::shared_ptr, std::weak_ptr;
-/// - what hides its contents: std::function and the like, std::any, std::exception_ptr, lambdas that
-///   capture something;
+/// - what hides its contents: std::function and the like, std::any, std::exception_ptr, and lambdas
+///   that capture something;
 /// - std::unique_ptr with a deleter of its own, to an array of unknown length, or to a class with
 ///   virtual functions (unless it is final), of which it could be a part;
 /// - containers with an allocator of their own;
@@ -15,11 +15,11 @@
 ///   cross. An aggregate that has a destructor of its own is no different: that might release
 ///   something twice.
 ///
-/// An aggregate is looked into member by member, and so is what the standard library is made of:
-/// strings, all containers and their adaptors, std::pair, tuple, optional, variant, expected, array,
-/// unique_ptr, filesystem::path, and whatever of it is trivially copyable. A class of the user's
-/// that is trivially copyable and cannot be looked into, because of private members, is trusted, and
-/// so are unions: if one holds a pointer, specialise kSendable to false.
+/// An aggregate is looked into member by member. Of the standard library, strings, containers and
+/// their adaptors, std::array, pair, tuple, optional, variant, expected, unique_ptr and
+/// filesystem::path cross if what they are made of does, and so does what is trivially copyable.
+/// A class of the user's that is trivially copyable and cannot be looked into, because of private
+/// members, is trusted, and so are unions: if one holds a pointer, specialise kSendable to false.
 #pragma once
 
 #include <concepts>
@@ -28,6 +28,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "bulkhead/bit_fields.hpp"
 #include "bulkhead/members.hpp"
 #include "bulkhead/sendable.hpp"
 #include "bulkhead/type_name.hpp"
@@ -175,8 +176,8 @@ constexpr bool is_std_class(std::string_view name, std::string_view last) {
          name.find('<') == std::string_view::npos;
 }
 
-/// Whether a type of this name is what a lambda makes: "f()::<lambda(int)>", "(lambda at f.cpp:1:2)"
-/// or "(lambda)".
+/// Whether a type of this name is what a lambda makes: "f()::<lambda(int)>", or
+/// "(lambda at f.cpp:1:2)".
 constexpr bool is_lambda(std::string_view name) {
   if (name.starts_with("(lambda") && name.ends_with(")")) return true;
   constexpr std::string_view kMark = "<lambda";

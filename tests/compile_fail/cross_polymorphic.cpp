@@ -1,5 +1,5 @@
 // The object may be of a class derived from it.
-// expect: cannot cross to or from an isolated actor: it holds a std::unique_ptr to a class with virtual
+// expect: to or from an isolated actor: it holds a std::unique_ptr to a class with virtual
 // expect: (Bad::shape\)|value\.shape\b)
 #include "bulkhead/cross.hpp"
 

@@ -1,5 +1,5 @@
 // A class that cannot be looked into must say how it crosses.
-// expect: cannot cross to or from an isolated actor: it holds a class that is not trivially copyable
+// expect: to or from an isolated actor: it holds a class that is not trivially copyable
 // expect: say by bulkhead::Crossing how it crosses
 // expect: (Holder = |refuse\w*<)Basket[;,]
 // expect: (Member = |, )Ledger(; int Position = |, )2[;,]

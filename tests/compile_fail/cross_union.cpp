@@ -1,4 +1,4 @@
-// expect: cannot cross to or from an isolated actor: it holds a union that is not trivially copyable
+// expect: to or from an isolated actor: it holds a union that is not trivially copyable
 // expect: (Bad::either\)|value\.either\b)
 #include "bulkhead/cross.hpp"
 

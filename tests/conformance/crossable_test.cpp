@@ -7,6 +7,7 @@
 #include <any>
 #include <array>
 #include <bitset>
+#include <charconv>
 #include <chrono>
 #include <complex>
 #include <cstddef>
@@ -189,6 +190,10 @@ static_assert(kNoneCrosses<std::pmr::string, std::pmr::vector<int>, std::vector<
 static_assert(kNoneCrosses<std::vector<int*>, std::map<int, std::any>, std::optional<int*>,
                            std::tuple<int, std::string_view>, std::pair<int*, int>,
                            std::set<int, std::function<bool(int, int)>>>);
+
+// Classes of it that are no templates are looked into like any other.
+static_assert(kNoneCrosses<std::from_chars_result, Holds<std::from_chars_result>>);
+static_assert(!bulkhead::Sendable<std::from_chars_result>);
 
 // Aggregates, and classes.
 static_assert(kAllCross<Line, Tree, Holds<Line>, Holds<Tree[2]>, Ledger, Serial, Holds<Ledger>,

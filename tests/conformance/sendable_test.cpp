@@ -7,7 +7,6 @@
 #include <any>
 #include <array>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -25,7 +24,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <system_error>
 #include <thread>
 #include <tuple>
 #include <type_traits>
@@ -147,12 +145,6 @@ TEST(MoveOnlyMessages, keep_their_payload_in_place_when_they_are_moved_A11) {
   const MoveOnly received = std::move(sent);
   EXPECT_EQ(received.a.get(), owned);
   EXPECT_EQ(received.b.data(), many);
-}
-
-// Classes of the standard library that are no templates are looked into like any other.
-TEST(StandardClasses, are_looked_into_A11) {
-  static_assert(!Sendable<std::from_chars_result>);
-  static_assert(Sendable<std::error_code>);
 }
 
 struct PoolDeleter {

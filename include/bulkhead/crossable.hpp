@@ -50,7 +50,8 @@ namespace bulkhead {
 ///
 /// Two more members may be there. `static void let_go(T& from) noexcept` is called when the whole
 /// message has crossed: what was handed over, and not copied, leaves `from` (bulkhead::let_go).
-/// `static constexpr bool kWithoutMemory = true` says that cross never allocates.
+/// `static constexpr bool kWithoutMemory = true` says that cross neither allocates
+/// nor throws.
 ///
 /// The declaration must come before the first use.
 template <class T>

@@ -306,6 +306,18 @@ TEST(Crossing, copies_aggregates_member_by_member) {
   });
 }
 
+struct Grid {
+  std::string cells[2][3];
+  std::array<std::array<std::string, 2>, 2> more;
+  friend bool operator==(const Grid&, const Grid&) = default;
+};
+
+TEST(Crossing, copies_arrays_of_arrays) {
+  expect_crosses([] {
+    return Grid{{{kLong, "b", kLong}, {"d", kLong, "f"}}, {{{kLong, "x"}, {"y", kLong}}}};
+  });
+}
+
 struct Fixed {
   const std::string text;
   const int number;

@@ -88,6 +88,7 @@ constexpr std::string_view std_template(std::string_view name) {
   if (!name.starts_with(kStd)) return {};
   std::size_t start = kStd.size();
   for (std::size_t i = start; i < name.size(); ++i) {
+    if (name[i] == ';') return {};  // where the name ends
     if (name[i] == ':') start = i + 1;
     if (name[i] == '<') return name.substr(start, i - start);
   }

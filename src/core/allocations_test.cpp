@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bulkhead/bulkhead.hpp"
+#include "core/recorder.hpp"
 #include "support/wait.hpp"
 
 namespace {
@@ -18,17 +19,27 @@ namespace {
 std::atomic<long> allocations{0};
 std::atomic<bool> exhausted{false};
 
+bulkhead::core::Recorder*& recorder() noexcept { return bulkhead::core::Recorder::current; }
+
 void* allocate(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   void* memory = nullptr;
-  if (exhausted) throw std::bad_alloc();
+  if (exhausted || (recorder() != nullptr && recorder()->refuses())) throw std::bad_alloc();
   if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0) {
     throw std::bad_alloc();
   }
+  if (recorder() != nullptr) recorder()->add(memory, bytes);
   return memory;
 }
 
+void release(void* memory) noexcept {
+  if (recorder() != nullptr) recorder()->remove(memory);
+  std::free(memory);
+}
+
 }  // namespace
+
+constinit thread_local bulkhead::core::Recorder* bulkhead::core::Recorder::current = nullptr;
 
 // Out of line, or the compiler sees that what is freed did not come from operator new.
 [[gnu::noinline]] void* operator new(std::size_t bytes) {
@@ -37,13 +48,11 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
 [[gnu::noinline]] void* operator new(std::size_t bytes, std::align_val_t alignment) {
   return allocate(bytes, static_cast<std::size_t>(alignment));
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept {
-  std::free(memory);
-}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::size_t) noexcept { release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
 [[gnu::noinline]] void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
-  std::free(memory);
+  release(memory);
 }
 
 namespace bulkhead {

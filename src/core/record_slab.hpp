@@ -30,20 +30,20 @@ class RecordSlab {
     return *slab;
   }
 
-  /// Up to kBatch records, chained, and how many. Null when there are no more.
-  [[nodiscard]] Record* take(std::uint32_t& count) noexcept {
+  /// Up to `most` records, at least one, chained, and how many. Null when there are no more.
+  [[nodiscard]] Record* take(std::uint32_t& count, std::uint32_t most = kBatch) noexcept {
     sync::Guard guard(lock_);
     count = 0;
     Record* chain = free_;
     if (chain != nullptr) {
       Record* last = chain;
-      for (count = 1; count < kBatch && last->next_free() != nullptr; ++count) {
+      for (count = 1; count < most && last->next_free() != nullptr; ++count) {
         last = last->next_free();
       }
       free_ = std::exchange(last->next_free(), nullptr);
       return chain;
     }
-    for (; count < kBatch && make_room(); ++count) {
+    for (; count < most && make_room(); ++count) {
       const std::uint32_t index = used_.load(std::memory_order_relaxed);
       auto* record = new (base_ + index) Record{};
       record->index = index;

@@ -13,37 +13,54 @@ namespace bulkhead {
 
 namespace handler {
 
-/// Builds a prepared signal's payload in place; if that throws, the signal goes back.
-template <class P, class... Args>
-void fill(Pid to, Signal* signal, Args&&... args) {
-  if constexpr (std::is_nothrow_constructible_v<P, Args...>) {
+/// Gives a prepared signal back, unless all goes well.
+template <class P>
+struct Back {
+  Pid to;
+  Signal* signal;
+  P* made = nullptr;
+
+  ~Back() {
+    if (signal == nullptr) return;
+    if (made != nullptr) made->~P();
+    core::withdraw(to, signal);
+  }
+};
+
+/// Builds a prepared signal's payload in place, of which M is the message; if that throws, the
+/// signal goes back.
+template <class M, class P, class... Args>
+void fill(Pid to, Signal* signal, const SignalOps* ops, Args&&... args) {
+  constexpr bool kSafe = std::is_nothrow_constructible_v<P, Args...>;
+  if constexpr (kSafe && kStaysAsItIs<M>) {
     ::new (static_cast<void*>(payload<P>(signal))) P{std::forward<Args>(args)...};
   } else {
-    struct Back {
-      Pid to;
-      Signal* signal;
-      ~Back() {
-        if (signal != nullptr) core::withdraw(to, signal);
-      }
-    } back{to, signal};
-    ::new (static_cast<void*>(payload<P>(signal))) P{std::forward<Args>(args)...};
+    Back<P> back{to, signal};
+    back.made = ::new (static_cast<void*>(payload<P>(signal))) P{std::forward<Args>(args)...};
+    if constexpr (!kStaysAsItIs<M>) {
+      if (signal->pool == core::kMessageHeap) [[unlikely]]
+        core::seal(signal, ops);
+    }
     back.signal = nullptr;
   }
 }
 
-template <class P>
+template <class M>
+inline constexpr core::Stays kStays = kStaysAsItIs<M> ? core::Stays::kAsItIs : core::Stays::kNo;
+
+template <class M, class P>
 [[nodiscard]] core::Admission prepare(Pid to) noexcept {
   constexpr std::size_t bytes = kSignalBytes<P>;
-  return core::prepare(to, bytes, core::block_class(bytes));
+  return core::prepare(to, bytes, core::block_class(bytes), kStays<M>);
 }
 
 /// Of what is not ordinary. System messages find room also where a mailbox is full: who suspends a
 /// server must be able to have it go on.
-template <class P>
+template <class M, class P>
 [[nodiscard]] core::Admission prepare_first(Pid to, Priority priority) noexcept {
-  if (priority < Priority::kSystem) return prepare<P>(to);
+  if (priority < Priority::kSystem) return prepare<M, P>(to);
   constexpr std::size_t bytes = kSignalBytes<P>;
-  return core::prepare_unbounded(to, bytes, core::block_class(bytes));
+  return core::prepare_unbounded(to, bytes, core::block_class(bytes), kStays<M>);
 }
 
 /// Sends, or leaves `message` as it is.
@@ -54,10 +71,10 @@ template <class M>
     std::memcpy(words, __builtin_addressof(message), sizeof(M));
     return core::send_words(to, ops, words[0], words[1]);
   }
-  core::Admission admission = prepare<M>(to);
+  core::Admission admission = prepare<M, M>(to);
   if (admission.signal == nullptr) [[unlikely]]
     return admission.why;
-  fill<M>(to, admission.signal, std::move(message));
+  fill<M, M>(to, admission.signal, ops, std::move(message));
   core::commit(to, admission.signal, ops);
   return Delivery::kQueued;
 }
@@ -65,9 +82,9 @@ template <class M>
 /// The same for a message that is not ordinary.
 template <class M>
 [[nodiscard]] Delivery try_tell_first(Pid to, M& message, const SignalOps* ops) {
-  core::Admission admission = prepare_first<M>(to, ops->priority);
+  core::Admission admission = prepare_first<M, M>(to, ops->priority);
   if (admission.signal == nullptr) return admission.why;
-  fill<M>(to, admission.signal, std::move(message));
+  fill<M, M>(to, admission.signal, ops, std::move(message));
   core::commit_first(to, admission.signal, ops);
   return Delivery::kQueued;
 }
@@ -93,9 +110,9 @@ template <class R, bool kGoesFirst, class M>
     return std::unexpected(AskError::kSelf);
   core::Admission admission;
   if constexpr (kGoesFirst) {
-    admission = prepare_first<Question<M>>(to, ops->priority);
+    admission = prepare_first<M, Question<M>>(to, ops->priority);
   } else {
-    admission = prepare<Question<M>>(to);
+    admission = prepare<M, Question<M>>(to);
   }
   if (admission.signal == nullptr) [[unlikely]] {
     if (why != nullptr && admission.why == Delivery::kGone) *why = Exit::no_actor();
@@ -105,16 +122,8 @@ template <class R, bool kGoesFirst, class M>
   frame.why = why;
   {
     // The message is moved before the wait is opened: its constructor may itself send and wait.
-    fill<Question<M>>(to, admission.signal, core::ReplyTo{}, std::move(message));
-    struct Back {
-      Pid to;
-      Signal* signal;
-      ~Back() {
-        if (signal == nullptr) return;
-        payload<Question<M>>(signal)->~Question<M>();
-        core::withdraw(to, signal);
-      }
-    } back{to, admission.signal};
+    fill<M, Question<M>>(to, admission.signal, ops, core::ReplyTo{}, std::move(message));
+    Back<Question<M>> back{to, admission.signal, payload<Question<M>>(admission.signal)};
     core::Wait wait;
     if (wait.over()) [[unlikely]]
       return std::unexpected(AskError::kStopped);
@@ -141,16 +150,10 @@ template <class M>
 [[nodiscard]] Delivery offer(Pid to, M& message, const SignalOps* ops, Timeout timeout) {
   if (core::is_self(to)) return Delivery::kFull;  // it cannot make room while it waits for some
   constexpr std::size_t bytes = kSignalBytes<Offer<M>>;
-  const core::Admission admission = core::prepare_unbounded(to, bytes, core::block_class(bytes));
+  const core::Admission admission = core::prepare_unbounded(to, bytes, core::block_class(bytes), core::Stays::kAsItIs);
   if (admission.signal == nullptr) return admission.why;
   core::ReplyFrame<void> frame;
-  struct Back {
-    Pid to;
-    Signal* signal;
-    ~Back() {
-      if (signal != nullptr) core::withdraw(to, signal);
-    }
-  } back{to, admission.signal};
+  Back<Offer<M>> back{to, admission.signal};
   core::Wait wait;
   if (wait.over()) [[unlikely]]
     return Delivery::kStopped;

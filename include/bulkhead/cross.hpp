@@ -403,6 +403,10 @@ void let_go(T& from) noexcept {
   if constexpr (crossing::kClean<T, Types<>>) crossing::leave(from);
 }
 
+/// Is a T no more than its bytes, which hold nobody's memory?
+template <class T>
+inline constexpr bool kStaysAsItIs = std::is_trivially_copyable_v<T>;
+
 /// Makes a message anew from `from`, in the memory that is current. What is handed over leaves
 /// `from`, which otherwise stays as it is. Throws what making it throws, such as std::bad_alloc;
 /// nothing has left `from` then.

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bulkhead/ask.hpp"
+#include "bulkhead/cross.hpp"
 #include "bulkhead/message.hpp"
 #include "bulkhead/signal.hpp"
 #include "bulkhead/unwind.hpp"
@@ -129,7 +130,7 @@ Signal* deliver(void* actor, Signal* signal) {
 /// A message that was asked.
 template <class M>
 struct Question {
-  core::ReplyTo to;
+  core::ReplyTo to;  // first: SignalOps::reply_at
   M message;
 };
 
@@ -216,6 +217,31 @@ Signal* deliver_offer(void* actor, Signal* signal) {
   return nullptr;
 }
 
+/// Makes a message anew, in its place.
+template <class M>
+void cross_in_place(M& message) {
+  if constexpr (!Crossable<M> || !std::is_nothrow_move_constructible_v<M>) {
+    core::refuse_to_cross(type_name<M>());
+  } else {
+    M fresh = bulkhead::cross(std::move(message));
+    message.~M();
+    ::new (static_cast<void*>(__builtin_addressof(message))) M(std::move(fresh));
+  }
+}
+template <class M>
+void cross_message(Signal* signal) {
+  cross_in_place(*payload<M>(signal));
+}
+template <class M>
+void cross_question(Signal* signal) {
+  cross_in_place(payload<Question<M>>(signal)->message);
+}
+/// For SignalOps::cross.
+template <class M>
+constexpr auto crossing_of(void (*cross)(Signal*)) -> void (*)(Signal*) {
+  return kStaysAsItIs<M> ? nullptr : cross;
+}
+
 template <class A, class M>
 constexpr Priority priority() {
   if constexpr (requires { Priority(A::template kPriority<M>); }) {
@@ -233,11 +259,16 @@ template <class A, class M>
 inline constexpr bool kFirst = kPriority<A, M> != Priority::kOrdinary;
 
 template <class A, class M>
-inline constexpr SignalOps kTell = {&deliver<A, M>, &destroy<M>, type_name<M>(), kPriority<A, M>};
+inline constexpr SignalOps kTell = {&deliver<A, M>, &destroy<M>, type_name<M>(), kPriority<A, M>,
+                                    crossing_of<M>(&cross_message<M>)};
 
 template <class A, class M>
-inline constexpr SignalOps kAsk = {&deliver_question<A, M>, &destroy_question<M>, type_name<M>(),
-                                   kPriority<A, M>};
+inline constexpr SignalOps kAsk = {&deliver_question<A, M>,
+                                   &destroy_question<M>,
+                                   type_name<M>(),
+                                   kPriority<A, M>,
+                                   crossing_of<M>(&cross_question<M>),
+                                   static_cast<std::uint8_t>(kPayloadOffset<Question<M>>)};
 
 template <class A, class M>
 inline constexpr SignalOps kOffer = {&deliver_offer<A, M>, &destroy_offer<M>, type_name<M>()};

@@ -210,7 +210,7 @@ struct Mailbox<Ms...>::Receive {
       ~Room() {
         if (signal != nullptr) core::withdraw_later(signal);
       }
-    } room{core::prepare_later(bytes, core::block_class(bytes))};
+    } room{core::prepare_later(bytes, core::block_class(bytes), core::Stays::kAsItIs)};
     const handler::Offer<M> offer = *payload<handler::Offer<M>>(signal);
     if (!core::claim(offer.to)) return false;
     new (payload<M>(room.signal)) M(handler::take_offer(offer));

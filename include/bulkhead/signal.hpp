@@ -28,6 +28,13 @@ struct SignalOps {
   /// The message's type.
   std::string_view name;
   Priority priority = Priority::kOrdinary;
+  /// Makes the payload anew in its place, from memory that is current, for its way over the wall
+  /// around an isolated actor; null when it is no more than its bytes. Throws what making it throws,
+  /// and std::logic_error when it cannot cross: then it is as it was.
+  void (*cross)(Signal* signal) = nullptr;
+  /// Of what is asked: at which byte of the signal it says where its answer goes (core::ReplyTo). 0:
+  /// it is not.
+  std::uint8_t reply_at = 0;
 };
 
 /// The head of every signal. The payload follows it, aligned.
@@ -48,6 +55,8 @@ struct Signal {
   static constexpr std::uint8_t kUrgent = 4;
   /// Set when its place in the queue is in front of ordinary ones, as its priority says.
   static constexpr std::uint8_t kFirst = 8;
+  /// Set when its payload's memory is not its receiver's: it is yet to cross.
+  static constexpr std::uint8_t kCrosses = 16;
   /// Set when it was traced how it was sent, so that it is how it is taken.
   static constexpr std::uint8_t kTraced = 128;
 };
@@ -82,6 +91,9 @@ inline constexpr std::uint8_t kHeapClass = 0xff;
   return static_cast<std::uint8_t>(64 - __builtin_clzll((bytes - 1) / kSmallestBlock));
 }
 
+/// Of a message: is it no more than its bytes, so that it crosses a wall as it is?
+enum class Stays : bool { kNo, kAsItIs };
+
 struct Admission {
   Signal* signal;  // memory for the message, or null: then `why` says what stood against it
   Delivery why;
@@ -89,10 +101,11 @@ struct Admission {
 
 /// Any thread. Looks whether `to` can take a message and reserves memory for it. In a handler whose
 /// core's pool is full of unhandled messages it first lets their receivers run.
-[[nodiscard]] Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept;
+[[nodiscard]] Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class,
+                                Stays stays) noexcept;
 /// As prepare, but takes no place in a bounded mailbox: for what must always get through.
-[[nodiscard]] Admission prepare_unbounded(Pid to, std::size_t bytes,
-                                          std::uint8_t size_class) noexcept;
+[[nodiscard]] Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class,
+                                          Stays stays) noexcept;
 /// Any thread: gives a prepared signal back unused.
 void withdraw(Pid to, Signal* signal) noexcept;
 /// Any thread: hands a prepared signal over. It will be delivered or dropped, and counted, once.
@@ -106,6 +119,14 @@ void commit_first(Pid to, Signal* signal, const SignalOps* ops) noexcept;
 void count_refused(Pid to, Delivery why, std::string_view message) noexcept;
 /// The same; returns `why`.
 Delivery refused(Pid to, Delivery why, const SignalOps* ops) noexcept;
+/// The pool of signals that isolated actors send: they lie, with all that they hold, in a heap of
+/// their own.
+inline constexpr std::uint16_t kMessageHeap = 0xfffd;
+/// Has the payload of such a one, which its sender has made, leave the sender's memory. Throws what
+/// crossing throws; then the payload is as it was.
+void seal(Signal* signal, const SignalOps* ops);
+/// Throws std::logic_error: what is of this type cannot cross.
+[[noreturn]] void refuse_to_cross(std::string_view type);
 /// In a handler: releases the signal in hand before the handler's end.
 void release_in_hand(Signal* signal) noexcept;
 

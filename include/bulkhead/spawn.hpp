@@ -6,6 +6,8 @@
 #include <memory>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -78,21 +80,78 @@ struct NewActor {
                                const SpawnOptions& options) noexcept;
 void cancel_spawn(const NewActor& actor) noexcept;
 
+struct CancelSpawn {
+  const NewActor* actor;
+  ~CancelSpawn() {
+    if (actor != nullptr) cancel_spawn(*actor);
+  }
+};
+
 /// Constructs in place; if that throws, nothing of the actor is left, and the spawner has the
 /// exception.
 template <class State, class... Args>
 Pid spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain, Args&&... args) {
   const NewActor actor = begin_spawn(kind, options, domain);
-  struct Cancel {
-    const NewActor* actor;
-    ~Cancel() {
-      if (actor != nullptr) cancel_spawn(*actor);
-    }
-  } cancel{&actor};
+  CancelSpawn cancel{&actor};
   ::new (actor.state) State(std::forward<Args>(args)...);
   cancel.actor = nullptr;
   return finish_spawn(actor, kind, options);
 }
+
+/// While the state of an isolated actor is put into its heap, by its spawner: that is current.
+class BuildingIn {
+ public:
+  explicit BuildingIn(const NewActor& actor);
+  BuildingIn(const BuildingIn&) = delete;
+  BuildingIn& operator=(const BuildingIn&) = delete;
+  ~BuildingIn();
+
+ private:
+  struct Scope;
+  alignas(void*) std::byte scope_[128];
+};
+
+/// Throws ConfigError: an isolated actor cannot be given this.
+[[noreturn]] void refuse_to_isolate(std::string_view type);
+
+/// An isolated actor of class A before it is constructed, which it does itself, in its own turn:
+/// what it is constructed from has crossed into its heap.
+template <class A, class... Args>
+class Cell {
+ public:
+  template <class... From>
+  explicit Cell(const From&... from) : arguments_(argument<Args>(from)...) {}
+  Cell(const Cell&) = delete;
+  Cell& operator=(const Cell&) = delete;
+  ~Cell() {
+    if (built_) actor_.~A();
+  }
+
+  void build() {
+    std::apply(
+        [this](Args&... arguments) {
+          ::new (static_cast<void*>(__builtin_addressof(actor_))) A(std::move(arguments)...);
+        },
+        arguments_);
+    built_ = true;
+  }
+
+ private:
+  template <class T>
+  static T argument(const T& from) {
+    if constexpr (kStaysAsItIs<T>) {
+      return from;
+    } else {
+      return crossing::anew(from);
+    }
+  }
+
+  union {
+    A actor_;  // first: handlers are called with a pointer to it
+  };
+  std::tuple<Args...> arguments_;
+  bool built_ = false;
+};
 
 // Whether a class has a member of that name at all, public or not: it then makes the name ambiguous
 // beside another base class that has one. A union or a final class is not asked.
@@ -198,8 +257,25 @@ constexpr ActorClass make_callable_class() {
   return kind;
 }
 
+template <class A, class State>
+void build_and_start(void* state) {
+  static_cast<State*>(state)->build();
+  if constexpr (requires(A & actor) { actor.started(); }) static_cast<A*>(state)->started();
+}
+template <class A, class State>
+constexpr ActorClass make_cell_class() {
+  ActorClass kind = make_class<A>();
+  kind.size = sizeof(State);
+  kind.alignment = alignof(State);
+  kind.destroy = &destroy_state<State>;
+  kind.started = &build_and_start<A, State>;
+  return kind;
+}
+
 template <class A>
 inline constexpr ActorClass kClass = make_class<A>();
+template <class A, class State>
+inline constexpr ActorClass kCellClass = make_cell_class<A, State>();
 template <class F, class State = F>
 inline constexpr ActorClass kCallableClass = make_callable_class<F, State>();
 
@@ -236,10 +312,45 @@ constexpr void check_arguments() {
                 "(Actor and Arguments above), or its constructor is not public");
 }
 
+/// What an isolated actor can be constructed from.
+template <class T>
+inline constexpr bool kCrossesAsArgument = kStaysAsItIs<T> || Crossable<T>;
+
+template <class First, class... Rest>
+constexpr std::string_view first_that_cannot_cross() {
+  if constexpr (!kCrossesAsArgument<First> || sizeof...(Rest) == 0) {
+    return type_name<First>();
+  } else {
+    return first_that_cannot_cross<Rest...>();
+  }
+}
+
+template <class A, class... Args>
+Address<A> spawn_isolated(const SpawnOptions& options, Domain* domain, const Args&... args) {
+  if constexpr (!(kCrossesAsArgument<std::decay_t<Args>> && ...)) {
+    refuse_to_isolate(first_that_cannot_cross<std::decay_t<Args>...>());
+  } else if constexpr (!std::is_constructible_v<A, std::decay_t<Args>...>) {
+    refuse_to_isolate(type_name<A>());
+  } else {
+    using State = Cell<A, std::decay_t<Args>...>;
+    const ActorClass& kind = kCellClass<A, State>;
+    const NewActor actor = begin_spawn(kind, options, domain);
+    CancelSpawn cancel{&actor};
+    {
+      const BuildingIn heap(actor);
+      ::new (actor.state) State(args...);
+    }
+    cancel.actor = nullptr;
+    return Address<A>(finish_spawn(actor, kind, options));
+  }
+}
+
 template <class A, class... Args>
 Address<A> spawn_actor(const SpawnOptions& options, Domain* domain, Args&&... args) {
   check_actor<A>();
   check_arguments<A, Args...>();
+  if (options.isolated) [[unlikely]]
+    return spawn_isolated<A>(options, domain, args...);
   if constexpr (std::is_constructible_v<A, Args...>) {
     return Address<A>(spawn<A>(kClass<A>, options, domain, std::forward<Args>(args)...));
   } else {
@@ -260,6 +371,10 @@ template <class F>
 Pid spawn_body(const SpawnOptions& options, Domain* domain, F&& body) {
   using State = std::decay_t<F>;
   check_actor<State>();
+  if constexpr (!kStaysAsItIs<State>) {
+    if (options.isolated) [[unlikely]]
+      refuse_to_isolate(type_name<State>());
+  }
   return spawn<State>(kCallableClass<State>, options, domain, std::forward<F>(body));
 }
 

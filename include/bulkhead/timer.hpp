@@ -28,7 +28,7 @@ class TimerRef {
 
 namespace core {
 /// Memory for a message that is sent later. Throws std::bad_alloc.
-[[nodiscard]] Signal* prepare_later(std::size_t bytes, std::uint8_t size_class);
+[[nodiscard]] Signal* prepare_later(std::size_t bytes, std::uint8_t size_class, Stays stays);
 void withdraw_later(Signal* signal) noexcept;
 [[nodiscard]] TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops);
 }  // namespace core
@@ -41,7 +41,7 @@ template <class M>
 TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) {
   check_sendable<M>();
   constexpr std::size_t bytes = kSignalBytes<M>;
-  Signal* signal = core::prepare_later(bytes, core::block_class(bytes));
+  Signal* signal = core::prepare_later(bytes, core::block_class(bytes), handler::kStays<M>);
   struct Back {
     Signal* signal;
     M* message = nullptr;
@@ -51,6 +51,7 @@ TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) 
     }
   } back{signal};
   back.message = ::new (static_cast<void*>(payload<M>(signal))) M(std::move(message));
+  if (signal->pool == core::kMessageHeap) core::seal(signal, to.ops());
   const TimerRef timer = core::start_timer(delay, to.pid(), signal, to.ops());
   back.message = nullptr;
   back.signal = nullptr;

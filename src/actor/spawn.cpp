@@ -6,6 +6,7 @@
 #include "base/check.hpp"
 #include "base/critical.hpp"
 #include "bulkhead/config.hpp"
+#include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -44,7 +45,12 @@ void check(const SpawnOptions& options, const Domain& domain) {
   }
 }
 
-void check_isolation(const ActorClass& kind, const Domain& domain) {
+void check_isolation(const Isolation& isolation, const ActorClass& kind, const Domain& domain) {
+  if (isolation.heap_limit < memory::Heap::kLeastLimit ||
+      isolation.heap_limit > memory::Heap::kMostLimit) {
+    throw ConfigError("bulkhead: Isolation::heap_limit is " +
+                      std::to_string(isolation.heap_limit) + " bytes; it must be 4 KiB to 32 GiB");
+  }
   if (!domain.config().report_faults) {
     throw ConfigError(
         "bulkhead: SpawnOptions::isolated: faults are contained by the handlers that "
@@ -90,6 +96,22 @@ Core* home_after_all(const NewActor& actor, Core*& core) {
   if (actor.home != nullptr) return actor.home;
   if (actor.slot->home.load(std::memory_order_relaxed) == core->index) return nullptr;
   return home_from_elsewhere(actor, core);
+}
+
+// An isolated actor's state lies in its heap.
+[[gnu::noinline, gnu::cold]] void take_isolated_state(NewActor& actor, Core* core,
+                                                      const ActorClass& kind,
+                                                      const Isolation& isolation) {
+  if (actor.extras == nullptr) actor.extras = make_extras(core);
+  if (actor.extras->rare == nullptr) actor.extras->rare = make_rare(core);
+  Compartment* compartment = make_compartment(isolation.heap_limit);
+  actor.extras->rare->compartment = compartment;
+  actor.slot->state_pool = kActorsHeap;
+  actor.slot->state = take_in_compartment(*compartment, kind.size, kind.alignment);
+  if (actor.slot->state == nullptr) {
+    throw ConfigError("bulkhead: SpawnOptions::isolated: an actor of " + std::to_string(kind.size) +
+                      " bytes has no room in a heap of " + std::to_string(isolation.heap_limit));
+  }
 }
 
 // Memory for an actor's state: of the core's pool, or of the heap for makers outside.
@@ -175,9 +197,9 @@ void make_bonds(NewActor& actor, const SpawnOptions& options, Core* core) {
   if ((!options.linked && options.monitor == nullptr) || core->running->has(Slot::kEnding)) return;
   Slot& self = *core->running;
   static_cast<void>(extras_of(self, *core));
-  actor.extras = make_extras(*core);
+  actor.extras = make_extras(core);
   if (const Rare* own = self.extras->rare; own != nullptr && own->child_restarts != 0) {
-    actor.extras->rare = make_rare(*core);
+    actor.extras->rare = make_rare(core);
     actor.extras->rare->restarts = own->child_restarts;
   }
   const Pid other(Slab::index_of(*actor.slot),
@@ -193,7 +215,6 @@ void make_bonds(NewActor& actor, const SpawnOptions& options, Core* core) {
 // The new actor is set up, and nobody knows it yet.
 void tie_bonds(const NewActor& actor, const SpawnOptions& options, const Core& core) noexcept {
   if (actor.extras == nullptr) return;
-  actor.slot->extras = actor.extras;
   for (Bond* bond : actor.bonds) {
     if (bond == nullptr) continue;
     tie_both(*core.running->extras, *actor.extras, *bond);
@@ -210,8 +231,8 @@ void give_up(const NewActor& actor, Domain& domain) noexcept {
     if (bond != nullptr) give_bond(&bond->news);
   }
   if (actor.extras != nullptr) {
-    free_rare(actor.extras->rare, *core);
-    core->release_block(actor.extras, actor.extras->pool, 0);
+    free_rare(actor.extras->rare, core);
+    release_anywhere(actor.extras, actor.extras->pool, 0, core);
   }
   if (actor.slot != nullptr) {
     const bool is_here = home_after_all(actor, core) == nullptr;
@@ -244,7 +265,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
   }
   check(options, *domain);
   check_bonds(options, core);
-  if (options.isolated) check_isolation(kind, *domain);
+  if (options.isolated) check_isolation(*options.isolated, kind, *domain);
   if (is_outside(core, *domain)) {
     if (!domain->gate.enter()) {
       throw SpawnError(
@@ -262,7 +283,11 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
       await_slot(actor, options, inside, *domain);
     core = inside.core();
     make_bonds(actor, options, core);
-    take_state(*actor.slot, core, kind);
+    if (options.isolated) [[unlikely]] {
+      take_isolated_state(actor, core, kind, *options.isolated);
+    } else {
+      take_state(*actor.slot, core, kind);
+    }
   } catch (...) {
     give_up(actor, *domain);
     throw;
@@ -275,11 +300,7 @@ void cancel_spawn(const NewActor& actor) noexcept {
   const Inside inside;
   Slot& slot = *actor.slot;
   Core* core = Core::current();
-  if (core != nullptr) {
-    core->release_block(slot.state, slot.state_pool, slot.state_class);
-  } else {
-    memory::give_to_heap(slot.state);
-  }
+  if (slot.state_pool != kActorsHeap) release_anywhere(slot.state, slot.state_pool, slot.state_class, core);
   give_up(actor, actor.home != nullptr ? *actor.home->domain.load(std::memory_order_relaxed)
                                        : *core->domain.load(std::memory_order_relaxed));
 }
@@ -295,7 +316,6 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
   slot.oldest = slot.newest = nullptr;
   slot.kind.publish(&kind);  // who finds it, finds the last actor's generation gone
   slot.stack = nullptr;
-  slot.extras = nullptr;
   slot.length = 0;
   slot.flags = options.pinned ? Slot::kPinned : std::uint16_t{0};
   if (domain.commons() != nullptr && !options.pinned && !options.core && !options.own_thread)
@@ -330,6 +350,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   Core* elsewhere = home_after_all(actor, core);
   if (elsewhere == nullptr) {
     set_up(slot, kind, options, *core->domain.load(std::memory_order_relaxed), core->clock());
+    slot.extras = actor.extras;
     let_live(slot, core);
     tie_bonds(actor, options, *core);
     core->counts.started.raise();
@@ -351,6 +372,7 @@ Pid finish_spawn(const NewActor& actor, const ActorClass& kind,
   Core& home = *elsewhere;
   Domain& domain = *home.domain.load(std::memory_order_relaxed);
   set_up(slot, kind, options, domain, machine::now());
+  slot.extras = actor.extras;
   if (home.solo) slot.set(Slot::kSolo);
   let_live(slot, core);
   if (core != nullptr) tie_bonds(actor, options, *core);

@@ -12,6 +12,7 @@
 #include "base/check.hpp"
 #include "base/critical.hpp"
 #include "bulkhead/join.hpp"
+#include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -95,6 +96,11 @@ template <bool kIsolated>
       }
       me->in_hand = signal;
       me->in_hand_ops = signal->ops;
+      if constexpr (kIsolated) {
+        admit_over_wall(slot, *signal);
+      } else if ((signal->flags & Signal::kCrosses) != 0) [[unlikely]] {
+        cross_in(nullptr, *signal);
+      }
       me->seat->at.leave();
       Signal* done = signal->ops->deliver(slot.state, signal);
       core = back_inside(me);

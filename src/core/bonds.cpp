@@ -159,7 +159,7 @@ void attach(Core& core, Bond& bond) {
     tie(extras_of(*slot, core).bonds, bond, 1);
     return;
   }
-  const Admission admission = prepare_unbounded(to, kSignalBytes<Bond*>, 0);
+  const Admission admission = prepare_unbounded(to, kSignalBytes<Bond*>, 0, Stays::kAsItIs);
   if (admission.signal == nullptr) {
     if (admission.why == Delivery::kNoMemory) throw std::bad_alloc();
     refuse(bond, Exit::no_actor());

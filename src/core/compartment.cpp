@@ -1,26 +1,255 @@
 // Isolated actors: what surrounds their code, and how they end. See trap.hpp.
+#include "core/compartment.hpp"
+
 #include <cxxabi.h>
 
+#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
+#include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "base/critical.hpp"
+#include "bulkhead/config.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
 #include "core/exception_head.hpp"
+#include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/reporter.hpp"
 #include "core/slab.hpp"
 #include "core/trap.hpp"
 #include "machine/fiber.hpp"
+#include "memory/current_heap.hpp"
 
 namespace bulkhead::core {
 
-void Core::enter_compartment(const Slot& /*slot*/) noexcept {}
-void Core::leave_compartment() noexcept {}
+// --- what there is of it ------------------------------------------------------------------------
+
+Compartment* compartment_of(const Slot& slot) noexcept {
+  return slot.isolated() ? slot.extras->rare->compartment : nullptr;
+}
+
+Compartment* make_compartment(std::size_t heap_limit) {
+  auto compartment = std::make_unique<Compartment>();
+  if (memory::kHeapsAreUsed) {
+    compartment->heap = memory::Heap::take(heap_limit);
+    if (compartment->heap == nullptr) throw std::bad_alloc();
+  }
+  return compartment.release();
+}
+
+void* take_in_compartment(Compartment& compartment, std::size_t bytes,
+                          std::size_t alignment) noexcept {
+  if (compartment.heap != nullptr) return compartment.heap->allocate(bytes, alignment);
+  compartment.alignment = std::align_val_t(alignment);
+  return compartment.block = ::operator new(bytes, compartment.alignment, std::nothrow);
+}
+
+void discard_compartment(Compartment* compartment) noexcept {
+  release_all(compartment->parcels);
+  if (compartment->heap != nullptr) compartment->heap->discard();
+  ::operator delete(compartment->block, compartment->alignment);
+  delete compartment;
+}
+
+// Out of line: the thread may be another one than a moment ago.
+[[gnu::noinline]] void Core::enter_compartment(const Slot& slot) noexcept {
+  asm volatile("" ::: "memory");
+  Compartment& compartment = *compartment_of(slot);
+  memory::current_heap = {compartment.heap, nullptr, &tl_seat.at.inside_word()};
+  set_parcel_owners({&compartment.parcels, &compartment.parcels});
+}
+[[gnu::noinline]] void Core::leave_compartment() noexcept {
+  asm volatile("" ::: "memory");
+  memory::current_heap = {};
+  set_parcel_owners({});
+}
+
+// --- the wall -----------------------------------------------------------------------------------
+
+bool crosses_from(const Core& core) noexcept {
+  return core.running != nullptr && core.running->isolated();
+}
+
+Signal* take_message_heap(const Core& core, Pid to, std::size_t bytes) {
+  std::vector<Compartment::Making>& making = compartment_of(*core.running)->making;
+  making.reserve(making.size() + 1);
+  void* block = nullptr;
+  if (!memory::kHeapsAreUsed) {
+    block = memory::take_from_heap(bytes);
+  } else if (memory::Heap* heap = memory::Heap::take(memory::Heap::kMostLimit); heap != nullptr) {
+    block = heap->allocate(bytes, kMaxMessageAlignment);
+    if (block == nullptr) heap->discard();
+  }
+  if (block == nullptr) throw std::bad_alloc();
+  auto* signal = static_cast<Signal*>(block);
+  making.push_back({signal, to});
+  return signal;
+}
+
+void give_message_heap(void* signal) noexcept {
+  if (memory::kHeapsAreUsed) {
+    memory::owner_of(signal)->discard();
+  } else {
+    memory::give_to_heap(signal);
+  }
+}
+
+void forget_making(const Core& core, const Signal* signal) noexcept {
+  if (!crosses_from(core)) return;
+  std::erase_if(compartment_of(*core.running)->making,
+                [signal](const Compartment::Making& each) { return each.signal == signal; });
+}
+
+void withdraw_making(Compartment& compartment) noexcept {
+  for (const Compartment::Making& each : std::exchange(compartment.making, {})) {
+    if ((each.signal->flags & Signal::kBounded) != 0) {
+      give_place_back(Slab::at(each.to.index()), *each.signal);
+    }
+    give_message_heap(each.signal);
+  }
+}
+
+namespace {
+
+// The memory that is current while a message crosses, that which it comes from, and who gets what
+// is handed over. The user's code may run, and fail; nothing switches stacks.
+class Across {
+ public:
+  Across(memory::Heap* to, memory::Heap* from, ParcelOwners owners) noexcept
+      : before_(memory::current_heap), parcels_(owners) {
+    memory::current_heap = {to, from, &tl_seat.at.inside_word()};
+  }
+  Across(const Across&) = delete;
+  Across& operator=(const Across&) = delete;
+  ~Across() { memory::current_heap = before_; }
+
+ private:
+  const base::Critical critical_{"a message crosses the wall around an isolated actor"};
+  const memory::CurrentHeap before_;
+  const ParcelsGo parcels_;
+};
+
+memory::Heap* heap_around(const Signal& signal) noexcept {
+  return signal.pool == kMessageHeap && memory::kHeapsAreUsed ? memory::owner_of(&signal) : nullptr;
+}
+
+void cross_between(memory::Heap* to, memory::Heap* from, ParcelOwners owners, Signal& signal,
+                   const SignalOps& ops) {
+  const Across across(to, from, owners);
+  ops.cross(&signal);
+}
+
+}  // namespace
+
+// In its sender's turn, outside.
+void seal(Signal* signal, const SignalOps* ops) {
+  if (ops->cross != nullptr) {
+    cross_between(heap_around(*signal), memory::current_heap.heap, {parcel_owners().from, nullptr},
+                  *signal, *ops);
+    signal->flags |= Signal::kCrosses;
+  }
+  const BrieflyInside inside;
+  forget_making(*inside.core(), signal);
+}
+
+void refuse_to_cross(std::string_view type) {
+  throw std::logic_error("bulkhead: a message of type " + std::string(type) +
+                         " cannot cross to or from an isolated actor: see check_crossable");
+}
+
+void cross_in(memory::Heap* to, Signal& signal) {
+  signal.flags = static_cast<std::uint8_t>(signal.flags & ~Signal::kCrosses);
+  if (signal.ops->cross == nullptr) return;
+  cross_between(to, heap_around(signal), {nullptr, parcel_owners().to}, signal, *signal.ops);
+}
+
+// What an isolated actor is about to handle becomes its own, by its own code.
+void Core::admit_over_wall(const Slot& slot, Signal& signal) {
+  Compartment& compartment = *compartment_of(slot);
+  if (const std::size_t at = signal.ops->reply_at; at != 0) {
+    owe(compartment, *reinterpret_cast<const ReplyTo*>(reinterpret_cast<std::byte*>(&signal) + at));
+  }
+  if (signal.ops->cross == nullptr) return;
+  current()->leave();
+  cross_in(compartment.heap, signal);
+  static_cast<void>(come_inside());
+}
+
+// The same in mid-handler. One that cannot cross is dropped.
+void Core::take_over_wall(const Slot& slot, Signal* signal) {
+  try {
+    if (slot.isolated()) {
+      admit_over_wall(slot, *signal);
+    } else {
+      cross_in(nullptr, *signal);
+    }
+  } catch (...) {
+    Core* core = come_inside();
+    core->stack->in_hand_ops = nullptr;
+    core->drop(signal, pid_of(slot), DropCause::kHandlerFailed);
+    throw;
+  }
+}
+
+// --- who spawns an isolated actor -----------------------------------------------------------------
+
+struct BuildingIn::Scope {
+  Scope(const NewActor& actor, Compartment* spawner)
+      : spawner_(spawner),
+        across_(actor.extras->rare->compartment->heap,
+                spawner != nullptr ? spawner->heap : nullptr,
+                {parcel_owners().from, &actor.extras->rare->compartment->parcels}) {}
+  Compartment* spawner_;
+  Across across_;
+};
+
+BuildingIn::BuildingIn(const NewActor& actor) {
+  static_assert(sizeof(Scope) <= sizeof scope_);
+  Compartment* spawner = nullptr;
+  {
+    const BrieflyInside inside;
+    const Core* core = inside.core();
+    if (core != nullptr && core->running != nullptr) spawner = compartment_of(*core->running);
+    if (spawner != nullptr) spawner->spawning.push_back(actor);
+  }
+  new (scope_) Scope(actor, spawner);
+}
+
+BuildingIn::~BuildingIn() {
+  auto* scope = reinterpret_cast<Scope*>(scope_);
+  Compartment* spawner = scope->spawner_;
+  scope->~Scope();
+  if (spawner != nullptr) spawner->spawning.pop_back();
+}
+
+void refuse_to_isolate(std::string_view type) {
+  throw ConfigError("bulkhead: SpawnOptions::isolated: " + std::string(type) +
+                    " cannot cross into an isolated actor: see check_crossable; functions must be "
+                    "no more than their bytes");
+}
+
+// --- answers that it owes -----------------------------------------------------------------------
+
+void owe(Compartment& compartment, const ReplyTo& to) {
+  if (compartment.owed.size() >= compartment.prune_at) {
+    std::erase_if(compartment.owed,
+                  [](const ReplyTo& each) { return !each.asker->wait.waits(each.epoch); });
+    compartment.prune_at = std::max<std::size_t>(16, 2 * compartment.owed.size());
+  }
+  compartment.owed.push_back(to);
+}
+
+void fail_owed(Compartment& compartment) noexcept {
+  for (const ReplyTo& to : compartment.owed) fail_ask(to, AskError::kDied);
+  compartment.owed.clear();
+}
+
+// --- how it ends --------------------------------------------------------------------------------
 
 // The exception may hold what lies in the actor's heap: only what it says outlives the actor.
 Exit Core::read_out_isolated(std::exception_ptr failure) noexcept {
@@ -83,6 +312,7 @@ void Core::land(void* stack) {
   auto* me = static_cast<machine::Stack*>(stack);
   machine::landed(me);
   base::critical = nullptr;  // what was in its way is gone
+  leave_compartment();
   give_back_exceptions(*machine::thread_exceptions());
   go_on_after_trap(std::exchange(*tl_seat.worker->trap, Trap()), me);
 }
@@ -91,7 +321,6 @@ void Core::land(void* stack) {
 void Core::go_on_after_trap(Trap trap, machine::Stack* me) {
   Core* core = back_inside(me);
   end_trapped(*core->running, me, trap);
-  leave_compartment();
   core = me->core;
   machine::Stack* fresh = me;
   try {
@@ -109,12 +338,16 @@ void Core::end_trapped(Slot& slot, machine::Stack* me, Trap& trap) {
   Settled settled{
       .handled = me->handled, .trapped = true, .told = std::exchange(me->told, nullptr)};
   settled.in_hand = name_in_hand(slot, *me);
-  settled.dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
   // It was asked for its receive timeout.
   if (std::exchange(me->asked, false)) me->core->counts.timeouts_ended.raise();
   const bool was_crash = is_crash(trap.earlier);
   Exit exit = was_crash ? std::exchange(trap.earlier, Exit())
                         : Exit::trapped(trap.kind, trap.message(), trap.stack(), trap.thrown);
+  me->exit = &exit;
+  withdraw_making(*compartment_of(slot));
+  for (const NewActor& each : std::exchange(compartment_of(slot)->spawning, {})) cancel_spawn(each);
+  settled.dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
+  fail_owed(*compartment_of(slot));
   finish(slot, std::exchange(exit, Exit()), settled);
 }
 

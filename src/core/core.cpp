@@ -10,6 +10,7 @@
 #include "base/critical.hpp"
 #include "core/bond.hpp"
 #include "core/commons.hpp"
+#include "core/compartment.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -390,6 +391,10 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
     give_bond(static_cast<Signal*>(block));
     return;
   }
+  if (owner == kMessageHeap) {
+    give_message_heap(block);
+    return;
+  }
   // Not ours: home in batches.
   auto* free = static_cast<memory::Block*>(block);
   memory::Outgoing& batch = outgoing_[owner];
@@ -414,6 +419,16 @@ void Core::flush_all_outgoing() noexcept {
   }
 }
 
+void release_anywhere(void* block, std::uint16_t pool, std::uint8_t size_class,
+                      Core* core) noexcept {
+  if (core != nullptr) {
+    core->release_block(block, pool, size_class);
+  } else {
+    BULKHEAD_ASSERT(pool == kHeapPool, "a thread outside takes memory of the process's heap");
+    memory::give_to_heap(block);
+  }
+}
+
 void release_anywhere(Signal* signal) noexcept {
   if (Core* core = Core::current(); core != nullptr) {
     core->release(signal);
@@ -421,6 +436,8 @@ void release_anywhere(Signal* signal) noexcept {
     memory::give_to_heap(signal);
   } else if (signal->pool == kBondPool) {
     give_bond(signal);
+  } else if (signal->pool == kMessageHeap) {
+    give_message_heap(signal);
   } else {
     Core* owner = core_at(signal->pool);
     auto* block = reinterpret_cast<memory::Block*>(signal);

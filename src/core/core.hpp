@@ -371,6 +371,8 @@ class alignas(64) Core {
   static void enter_compartment(const Slot& slot) noexcept;
   static void leave_compartment() noexcept;
   [[nodiscard]] static Exit read_out_isolated(std::exception_ptr failure) noexcept;
+  static void admit_over_wall(const Slot& slot, Signal& signal);
+  static void take_over_wall(const Slot& slot, Signal* signal);
   static void destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>& told,
                                const Settled& settled);
   [[noreturn]] static void go_on_after_trap(Trap trap, machine::Stack* me);
@@ -477,6 +479,9 @@ extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec"
 
 /// Gives a signal's memory back. Any thread.
 void release_anywhere(Signal* signal) noexcept;
+/// The same for a block; `core`: the caller's, or null.
+void release_anywhere(void* block, std::uint16_t pool, std::uint8_t size_class,
+                      Core* core) noexcept;
 /// Takes a request to stop off the running actor: true when there was one, and its runtime goes on.
 [[nodiscard]] bool take_stop_request() noexcept;
 /// From now on a request to stop wakes the running actor, but does not unwind it. False when there

@@ -52,7 +52,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   if (joined && joint == nullptr && is_crash(exit)) told = describe(slot, exit, settled);
   if (told != nullptr) core->domain.load(std::memory_order_relaxed)->reporter.put(std::move(told));
   if (joint != nullptr) joint->exit = exit;
-  core->release_block(slot.state, slot.state_pool, slot.state_class);
+  if (!slot.isolated()) [[likely]]  // else it goes with its heap
+    core->release_block(slot.state, slot.state_pool, slot.state_class);
   slot.state = nullptr;
   while (slot.oldest != nullptr) {
     Signal* signal = slot.pop();

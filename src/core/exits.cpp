@@ -86,7 +86,8 @@ Delivery send(Pid to, Exit reason, const SignalOps* ops) {
     return Delivery::kQueued;
   }
   const Admission admission =
-      prepare_unbounded(to, kSignalBytes<Exited>, block_class(kSignalBytes<Exited>));
+      prepare_unbounded(to, kSignalBytes<Exited>, block_class(kSignalBytes<Exited>),
+                        Stays::kAsItIs);
   if (admission.signal == nullptr) return admission.why;
   admission.signal->ops = ops;
   admission.signal->flags = Signal::kUrgent | Signal::kLosesNothing;
@@ -114,7 +115,7 @@ Delivery request_stop(Pid actor) noexcept {
     core->unwind(*own);
     return Delivery::kQueued;
   }
-  const Admission admission = prepare_unbounded(actor, sizeof(Signal), 0);
+  const Admission admission = prepare_unbounded(actor, sizeof(Signal), 0, Stays::kAsItIs);
   if (admission.signal == nullptr) return admission.why;
   admission.signal->flags = Signal::kLosesNothing | Signal::kUrgent;
   admission.signal->ops = &kOps;

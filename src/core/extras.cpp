@@ -9,6 +9,7 @@
 #include "base/critical.hpp"
 #include "bulkhead/timer.hpp"
 #include "core/commons.hpp"
+#include "core/compartment.hpp"
 #include "core/domain.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
@@ -95,33 +96,43 @@ void retire_send_timer(SendTimer& timer) noexcept {
   static_cast<void>(next_generation(timer));
 }
 
-Extras* make_extras(Core& core) {
-  auto* extras = new (core.pool.take(0)) Extras;
-  extras->pool = core.index;
+namespace {
+
+// Null: of a thread outside.
+void* take_smallest(Core* core) {
+  return core != nullptr ? core->pool.take(0) : memory::take_from_heap(kSmallestBlock);
+}
+
+}  // namespace
+
+Extras* make_extras(Core* core) {
+  auto* extras = new (take_smallest(core)) Extras;
+  extras->pool = core != nullptr ? core->index : kHeapPool;
   return extras;
 }
 
-Rare* make_rare(Core& core) {
-  auto* rare = new (core.pool.take(0)) Rare;
-  rare->pool = core.index;
+Rare* make_rare(Core* core) {
+  auto* rare = new (take_smallest(core)) Rare;
+  rare->pool = core != nullptr ? core->index : kHeapPool;
   return rare;
 }
 
-void free_rare(Rare* rare, Core& core) noexcept {
+void free_rare(Rare* rare, Core* core) noexcept {
   if (rare == nullptr) return;
+  if (rare->compartment != nullptr) discard_compartment(rare->compartment);
   delete rare->stop;
   delete rare->label;
-  core.release_block(rare, rare->pool, 0);
+  release_anywhere(rare, rare->pool, 0, core);
 }
 
 Extras& extras_of(Slot& slot, Core& core) {
-  if (slot.extras == nullptr) slot.extras = make_extras(core);
+  if (slot.extras == nullptr) slot.extras = make_extras(&core);
   return *slot.extras;
 }
 
 Rare& rare_of(Slot& slot, Core& core) {
   Extras& extras = extras_of(slot, core);
-  if (extras.rare == nullptr) extras.rare = make_rare(core);
+  if (extras.rare == nullptr) extras.rare = make_rare(&core);
   return *extras.rare;
 }
 
@@ -135,7 +146,7 @@ void tell_stop(Slot& slot) noexcept {
 
 void discard_extras(Slot& slot, Core& core) noexcept {
   if (slot.has(Slot::kUnwind)) tell_stop(slot);
-  free_rare(slot.extras->rare, core);
+  free_rare(slot.extras->rare, &core);
   for (;;) {
     SendTimer* timer = nullptr;
     {

@@ -9,6 +9,8 @@
 
 namespace bulkhead::core {
 
+struct Compartment;
+
 /// A timer that delivers a message. It belongs to the actor that started it, and is touched by that
 /// actor's core only, or, if that roams, under the lock of the commons; but for generation and
 /// owner, which whoever holds a stale TimerRef may look at. Its memory is never unmapped.
@@ -27,6 +29,7 @@ struct SendTimer : Timer {
 
 /// What hardly any actor has.
 struct Rare {
+  Compartment* compartment = nullptr;  // of an isolated actor: compartment.hpp
   sync::StopSource* stop = nullptr;  // when somebody has asked for a token
   /// Of each priority above ordinary: the last signal in the queue that has it, or a higher one.
   /// Only as long as the oldest one has: see file.
@@ -52,11 +55,11 @@ struct Extras {
 
 static_assert(sizeof(Extras) <= kSmallestBlock && sizeof(Rare) <= kSmallestBlock);  // class 0
 
-/// Throws std::bad_alloc.
-[[nodiscard]] Extras* make_extras(Core& core);
-[[nodiscard]] Rare* make_rare(Core& core);
+/// `core`: the caller's, null in threads outside. Throws std::bad_alloc.
+[[nodiscard]] Extras* make_extras(Core* core);
+[[nodiscard]] Rare* make_rare(Core* core);
 /// Gives their memory back.
-void free_rare(Rare* rare, Core& core) noexcept;
+void free_rare(Rare* rare, Core* core) noexcept;
 
 /// Makes them if need be. Throws std::bad_alloc.
 [[nodiscard]] Extras& extras_of(Slot& slot, Core& core);

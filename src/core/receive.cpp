@@ -129,6 +129,8 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
     if (Signal* signal = core->look_through(slot, last, look, context); signal != nullptr) {
       core->stack->in_hand = nullptr;
       core->stack->in_hand_ops = signal->ops;
+      if (slot.isolated() || (signal->flags & Signal::kCrosses) != 0) [[unlikely]]
+        take_over_wall(slot, signal);
       return signal;
     }
     const machine::Nanoseconds left = due == machine::kNever ? due : due - machine::now();

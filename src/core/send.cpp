@@ -5,6 +5,7 @@
 #include "base/check.hpp"
 #include "base/critical.hpp"
 #include "core/commons.hpp"
+#include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -25,10 +26,13 @@ bool reserve_place(Slot& slot, std::uint32_t bound) noexcept {
   return false;
 }
 
-Signal* make_signal(Core* core, std::uint8_t size_class, std::size_t bytes) {
+Signal* make_signal(Core* core, Pid to, std::uint8_t size_class, std::size_t bytes, Stays stays) {
   void* memory = nullptr;
   std::uint16_t pool = kHeapPool;
-  if (core == nullptr || size_class == memory::kHeapClass) {
+  if (stays == Stays::kNo && core != nullptr && crosses_from(*core)) [[unlikely]] {
+    memory = take_message_heap(*core, to, bytes);
+    pool = kMessageHeap;
+  } else if (core == nullptr || size_class == memory::kHeapClass) {
     memory = memory::take_from_heap(bytes);
     size_class = memory::kHeapClass;
   } else {
@@ -38,6 +42,7 @@ Signal* make_signal(Core* core, std::uint8_t size_class, std::size_t bytes) {
   auto* signal = static_cast<Signal*>(memory);
   signal->pool = pool;
   signal->size_class = size_class;
+  signal->flags = 0;
   return signal;
 }
 
@@ -127,11 +132,11 @@ Domain* visit_domain_of(const Slot& slot, Pid to) noexcept {
 
 // The part of prepare that looks at the receiver and makes the signal.
 Admission admit(Core* core, Slot* slot, Pid to, std::uint32_t bound, std::size_t bytes,
-                std::uint8_t size_class) noexcept {
+                std::uint8_t size_class, Stays stays) noexcept {
   if (bound != 0 && !reserve_place(*slot, bound)) [[unlikely]]
     return {nullptr, Delivery::kFull};
   try {
-    Signal* signal = make_signal(core, size_class, bytes);
+    Signal* signal = make_signal(core, to, size_class, bytes, stays);
     signal->generation = to.generation();
     signal->flags = bound != 0 ? Signal::kBounded : std::uint8_t{0};
     return {signal, Delivery::kQueued};
@@ -193,7 +198,7 @@ namespace {
   }
   const std::uint32_t most =
       bound == Bound::kKept ? slot->mail_bound.load(std::memory_order_relaxed) : 0;
-  const Admission admission = admit(nullptr, slot, to, most, bytes, memory::kHeapClass);
+  const Admission admission = admit(nullptr, slot, to, most, bytes, memory::kHeapClass, Stays::kAsItIs);
   if (admission.signal == nullptr) {
     domain->gate.leave();
   } else {
@@ -204,7 +209,7 @@ namespace {
 
 }  // namespace
 
-Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
+Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class, Stays stays) noexcept {
   const std::uint8_t was = was_inside();
   Core* core = enter();
   if (core == nullptr) [[unlikely]]
@@ -215,7 +220,7 @@ Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
   Admission admission{nullptr, Delivery::kGone};
   if (lives(slot, to)) [[likely]] {
     admission =
-        admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class);
+        admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class, stays);
   } else {
     admission.why = why_gone(slot, *core);
   }
@@ -236,7 +241,7 @@ namespace {
 [[gnu::noinline, gnu::cold]] Delivery send_words_slowly(Pid to, const SignalOps* ops,
                                                         std::uint64_t first,
                                                         std::uint64_t second) noexcept {
-  const Admission admission = prepare(to, kSmallestBlock, 0);
+  const Admission admission = prepare(to, kSmallestBlock, 0, Stays::kAsItIs);
   if (admission.signal == nullptr) return admission.why;
   write_words(admission.signal, first, second);
   commit(to, admission.signal, ops);
@@ -275,14 +280,15 @@ Delivery send_words(Pid to, const SignalOps* ops, std::uint64_t first,
   return Delivery::kQueued;
 }
 
-Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) noexcept {
+Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class,
+                            Stays stays) noexcept {
   const std::uint8_t was = was_inside();
   Core* core = enter();
   if (core == nullptr) return prepare_outside(to, bytes, Bound::kIgnored);
   Slot* slot = Slab::find(to.index());
   Admission admission{nullptr, Delivery::kGone};
   if (lives(slot, to)) {
-    admission = admit(core, slot, to, 0, bytes, size_class);
+    admission = admit(core, slot, to, 0, bytes, size_class, stays);
   } else {
     admission.why = why_gone(slot, *core);
   }
@@ -290,13 +296,15 @@ Admission prepare_unbounded(Pid to, std::size_t bytes, std::uint8_t size_class) 
   return admission;
 }
 
-Signal* prepare_later(std::size_t bytes, std::uint8_t size_class) {
+Signal* prepare_later(std::size_t bytes, std::uint8_t size_class, Stays stays) {
   const BrieflyInside inside;
-  return make_signal(inside.core(), size_class, bytes);
+  return make_signal(inside.core(), Pid(), size_class, bytes, stays);
 }
 
 void withdraw_later(Signal* signal) noexcept {
   const Inside inside;
+  if (signal->pool == kMessageHeap) [[unlikely]]
+    forget_making(*Core::current(), signal);
   release_anywhere(signal);
 }
 
@@ -307,7 +315,7 @@ Delivery admit_later(Pid to, Signal* signal) noexcept {
   const std::uint32_t bound = slot->mail_bound.load(std::memory_order_relaxed);
   if (bound != 0 && !reserve_place(*slot, bound)) return Delivery::kFull;
   signal->generation = to.generation();
-  signal->flags = bound != 0 ? Signal::kBounded : std::uint8_t{0};
+  if (bound != 0) signal->flags |= Signal::kBounded;
   return Delivery::kQueued;
 }
 
@@ -348,6 +356,8 @@ void withdraw(Pid to, Signal* signal) noexcept {
   Slot& slot = Slab::at(to.index());
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
   if (Core::current() == nullptr) entered_by(*signal).gate.leave();
+  if (signal->pool == kMessageHeap) [[unlikely]]
+    forget_making(*Core::current(), signal);
   release_anywhere(signal);
 }
 

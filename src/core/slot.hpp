@@ -60,7 +60,8 @@ inline constexpr std::uint16_t kNoCore = 0xffff;
 /// The home of a slot that an outside thread waits with (guest.hpp).
 inline constexpr std::uint16_t kGuestHome = 0xfffe;
 inline constexpr std::uint16_t kHeapPool = 0xffff;
-inline constexpr std::uint16_t kBondPool = 0xfffe;  // the memory of a bond: bond.hpp
+inline constexpr std::uint16_t kBondPool = 0xfffe;    // the memory of a bond: bond.hpp
+inline constexpr std::uint16_t kActorsHeap = 0xfffd;  // an isolated actor's own: compartment.hpp
 
 /// What its owner writes, and reads as if it were plain; others may look at it, and see some value
 /// that it had. Costs nothing.

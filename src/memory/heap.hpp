@@ -277,6 +277,10 @@ class Heap {
 
 /// The heap that an address belongs to, or did when it was last in use; null when there is none. Any
 /// thread.
+/// Is it, or was it, the address of a heap's memory? Any thread.
+[[nodiscard]] inline bool is_of_heaps(const void* p) noexcept {
+  return heap_range.offset(p) != SIZE_MAX;
+}
 [[nodiscard]] inline Heap* owner_of(const void* p) noexcept {
   const std::size_t offset = heap_range.offset(p);
   if (offset == SIZE_MAX) [[likely]]

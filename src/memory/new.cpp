@@ -1,4 +1,5 @@
-// The process's operator new and delete, in all their forms: malloc's memory, and a tick.
+// The process's operator new and delete, in all their forms: memory of malloc, or of the heap of
+// the isolated actor whose code runs; and a tick.
 //
 // They are weak: a program that defines its own keeps them, and has no ticks. It may define but the
 // plain ones, so all others lead to those, as the standard library's do. They come into a program
@@ -9,6 +10,8 @@
 #include <cstdlib>
 #include <new>
 
+#include "memory/current_heap.hpp"
+#include "memory/heap.hpp"
 #include "memory/ticks.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -23,6 +26,7 @@
 
 namespace bulkhead::memory {
 const bool kAllocationsTick = false;
+const bool kHeapsAreUsed = false;
 }  // namespace bulkhead::memory
 
 #else
@@ -30,6 +34,7 @@ const bool kAllocationsTick = false;
 namespace bulkhead::memory {
 
 const bool kAllocationsTick = true;
+const bool kHeapsAreUsed = true;
 
 namespace {
 
@@ -38,23 +43,49 @@ inline void tick(bool may_throw) {
     ticks.due(may_throw);
 }
 
-void* plain(std::size_t bytes) noexcept { return std::malloc(bytes != 0 ? bytes : 1); }
+void* plain(std::size_t bytes) noexcept {
+  if (Heap* heap = current_heap.of_caller(); heap != nullptr) [[unlikely]]
+    return heap->allocate(bytes);
+  return std::malloc(bytes != 0 ? bytes : 1);
+}
 
 void* aligned(std::size_t bytes, std::size_t alignment) noexcept {
+  if (Heap* heap = current_heap.of_caller(); heap != nullptr) [[unlikely]]
+    return heap->allocate(bytes, alignment);
   std::size_t whole = 0;
   if (__builtin_add_overflow(bytes, alignment - 1, &whole)) return nullptr;
   whole &= ~(alignment - 1);
   return std::aligned_alloc(alignment, whole != 0 ? whole : alignment);
 }
 
-// Asks the new-handler for memory until it has none to offer.
+// Asks the new-handler for memory until it has none to offer. That is the process's: it cannot help
+// an actor whose heap is at its limit.
 template <class Take>
 [[gnu::noinline, gnu::cold]] void* take_or_throw(Take take) {
+  if (current_heap.of_caller() != nullptr) throw std::bad_alloc();
   for (;;) {
     const std::new_handler handler = std::get_new_handler();
     if (handler == nullptr) throw std::bad_alloc();
     handler();
     if (void* memory = take()) return memory;
+  }
+}
+
+// To the heap that it came from, whoever's that is, or was.
+[[gnu::noinline]] void give_back_to_heap(void* memory) noexcept {
+  Heap* owner = owner_of(memory);
+  if (owner != nullptr && (owner == current_heap.heap || owner == current_heap.other)) {
+    owner->release(memory);
+  } else {
+    release_elsewhere(memory);
+  }
+}
+
+void give_back(void* memory) noexcept {
+  if (is_of_heaps(memory)) [[unlikely]] {
+    give_back_to_heap(memory);
+  } else {
+    std::free(memory);
   }
 }
 
@@ -120,8 +151,8 @@ BULKHEAD_WEAK void* operator new[](std::size_t bytes, std::align_val_t alignment
   return null_if_none([=] { return ::operator new[](bytes, alignment); });
 }
 
-BULKHEAD_WEAK void operator delete(void* memory) noexcept { std::free(memory); }
-BULKHEAD_WEAK void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+BULKHEAD_WEAK void operator delete(void* memory) noexcept { give_back(memory); }
+BULKHEAD_WEAK void operator delete(void* memory, std::align_val_t) noexcept { give_back(memory); }
 BULKHEAD_WEAK void operator delete[](void* memory) noexcept { ::operator delete(memory); }
 BULKHEAD_WEAK void operator delete[](void* memory, std::align_val_t alignment) noexcept {
   ::operator delete(memory, alignment);

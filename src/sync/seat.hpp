@@ -69,6 +69,10 @@ class Seat {
   [[nodiscard]] std::uint8_t inside() const noexcept {
     return inside_.load(std::memory_order_relaxed);
   }
+  /// For who only wants to know whether that is 0. Holder.
+  [[nodiscard]] const typename Sync::template atomic<std::uint8_t>& inside_word() const noexcept {
+    return inside_;
+  }
   /// Holder, once inside: what it holds. Not read from the word that takers pull at (E4).
   [[nodiscard]] T* mine() const noexcept { return mine_; }
   /// Holder, when enter has found nothing and no taker is at it: what it holds after all.

@@ -48,6 +48,11 @@ class WaitWord {
     return (word & kArmed) != 0 && claim(word >> 1);
   }
 
+  /// Anybody: does it still wait, in that wait? It may be over the next moment.
+  [[nodiscard]] bool waits(std::uint64_t epoch) const noexcept {
+    return word_.load(std::memory_order_relaxed) == (epoch << 1 | kArmed);
+  }
+
   [[nodiscard]] bool armed() const noexcept {
     return (word_.load(std::memory_order_relaxed) & kArmed) != 0;
   }

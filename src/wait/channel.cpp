@@ -166,7 +166,7 @@ void refuse_empty_handle(const char* function) {
 Signal* prepare_item(std::size_t bytes, std::uint8_t size_class) {
   BrieflyInside inside;
   if (inside.core() == nullptr || size_class == kHeapClass) [[unlikely]]
-    return prepare_later(bytes, size_class);
+    return prepare_later(bytes, size_class, Stays::kAsItIs);
   if (inside.core()->pool.dry(size_class)) [[unlikely]]
     inside.goes_on_on(Core::give_way(size_class));
   Core* core = inside.core();

@@ -1,0 +1,35 @@
+// Which heap the calling thread's code allocates from: that of the isolated actor whose turn it is,
+// while its own code runs; else none, which stands for the process's.
+#pragma once
+
+#include <cstdint>
+
+#include "sync/atomic.hpp"
+
+namespace bulkhead::memory {
+
+class Heap;
+
+struct CurrentHeap {
+  /// Of the actor whose turn it is; null: it is not isolated, or there is none.
+  Heap* heap = nullptr;
+  /// While a message crosses: the heap that it comes from, which is the caller's too.
+  Heap* other = nullptr;
+  /// Not 0 while the runtime's code is at work, whose memory is the process's. Never null once
+  /// there was a heap.
+  const sync::RealSync::atomic<std::uint8_t>* inside = nullptr;
+
+  [[nodiscard]] Heap* of_caller() const noexcept {
+    if (heap == nullptr) [[likely]]
+      return nullptr;
+    return inside->load(std::memory_order_relaxed) == 0 ? heap : nullptr;
+  }
+};
+
+extern constinit thread_local CurrentHeap current_heap [[gnu::tls_model("initial-exec")]];
+
+/// Do the process's operators new and delete know of heaps in this build? Not under sanitizers,
+/// whose operators stay in place.
+extern const bool kHeapsAreUsed;
+
+}  // namespace bulkhead::memory

@@ -101,14 +101,16 @@ TEST_P(SharedRunQueues, let_who_is_woken_go_on_on_any_core) {
   runtime.start();
   for (int round = 0; round < 10; ++round) {
     support::Event woken;
+    std::atomic<bool> child_ran{false};
     std::atomic<bool> in_time{false};
     runtime.spawn([&] {
       bulkhead::spawn([&] {
         this_actor::sleep_for(1ms);
+        child_ran = true;
         woken.set();
       });
-      if (cores() == 1) this_actor::sleep_for(2ms);  // it has no other one
-      in_time = woken.wait();                        // and keeps its core meanwhile
+      while (cores() == 1 && !child_ran) this_actor::sleep_for(1ms);  // it has no other one
+      in_time = woken.wait();  // and keeps its core meanwhile
     });
     wait_for_idle(runtime);
     ASSERT_TRUE(in_time);

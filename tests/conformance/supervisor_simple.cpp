@@ -119,7 +119,8 @@ TEST_P(SupervisorSimple, hanging_restart_loop_and_count_restarting_children) {
   EXPECT_TRUE(eventually([&] { return supervisor.count_children()->active == 2; }));
   EXPECT_EQ(restarting(), 0);
   works = false;
-  for (const auto& each : supervisor.which_children().value()) {
+  const auto children = supervisor.which_children();
+  for (const auto& each : children.value()) {
     if (each.pid != b) tell(each.pid, Fail{});
   }
   EXPECT_TRUE(eventually([&] { return restarting() == 1; }));
@@ -196,7 +197,8 @@ TEST_P(SupervisorSimple, do_not_save_start_parameters_for_temporary_children) {
   EXPECT_EQ(large.use_count(), 1 + 1 + 10) << "here, in start_one, and of those that are kept";
   EXPECT_FALSE(ordered.child_spec("3")->start);
   EXPECT_EQ(ordered.child_spec("3")->restart, Restart::kTemporary);
-  for (const auto& each : kept.which_children().value()) tell(each.pid, End{});
+  const auto children = kept.which_children();
+  for (const auto& each : children.value()) tell(each.pid, End{});
   EXPECT_TRUE(eventually([&] { return kept.count_children()->specs == 0; }));
   EXPECT_EQ(large.use_count(), 1 + 1);
 }

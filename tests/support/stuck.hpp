@@ -29,8 +29,8 @@ class Stuck : public Running {
   /// In a handler: keeps the core until it goes on without us. (First it comes home, if it is still
   /// away, since not every call needs the core.)
   void be_left() const {
-    EXPECT_TRUE(bulkhead::in_actor());
     const std::uint64_t before = runtime.stats().handed_over;
+    EXPECT_TRUE(bulkhead::in_actor());  // it may be left between any two of these lines
     EXPECT_TRUE(eventually([&] { return runtime.stats().handed_over > before; }));
   }
   /// Runs `body` as an actor on core 0, and waits for its end.

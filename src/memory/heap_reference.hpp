@@ -230,10 +230,11 @@ class HeapProgram {
  private:
   // Segments go from heap to heap.
   void release_too_late(unsigned char* p) {
+    if (p == nullptr) return;
     for (const HeapReference& heap : heaps_) {
       if (heap.may_begin_at(p)) return;
     }
-    if (p != nullptr) release_elsewhere(p);
+    release_elsewhere(p);
   }
 
   std::array<HeapReference, 3> heaps_{HeapReference(Heap::kLeastLimit), HeapReference(100'000),

@@ -1,5 +1,6 @@
 #include "machine/pages.hpp"
 
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -42,6 +43,8 @@ void* reserve_aligned(std::size_t bytes, std::size_t alignment) {
   madvise(begin + skipped, bytes, MADV_DONTDUMP);
   return begin + skipped;
 }
+
+bool reserving_takes_time() noexcept { return getauxval(AT_SYSINFO_EHDR) == 0; }
 
 void commit(void* begin, std::size_t bytes) {
   if (mprotect(begin, bytes, PROT_READ | PROT_WRITE) != 0) throw std::bad_alloc();

@@ -148,23 +148,28 @@ bool Heap::may_hold(const Block* block) const noexcept {
          offset - (std::size_t{segment} << kUnitShift) < usable_bytes(unit) - 8;
 }
 
-// On a visitor's thread, under the lock. What it looks at may be the payload of somebody who is
-// writing there right now, if the free is a stale one: then the header is found wrong, whatever is
-// read. That is no race that matters, so it is hidden from ThreadSanitizer.
-[[gnu::no_sanitize_thread]] RemoteFree Heap::mark_remote(Block*& block, std::uint32_t epoch,
-                                                         Block* next) const noexcept {
-  const auto seen_at = [](const Block* at) {
-    return *reinterpret_cast<const volatile std::uint64_t*>(at);
-  };
+namespace {
+
+// On a visitor's thread. What it looks at may be the payload of somebody who is writing there right
+// now, if the free is a stale one: then the header is found wrong, whatever is read. That is no race
+// that matters, so it is hidden from ThreadSanitizer.
+[[gnu::no_sanitize_thread]] std::uint64_t header_at(const void* block) {
+  return *static_cast<const volatile std::uint64_t*>(block);
+}
+
+}  // namespace
+
+// Under the lock.
+RemoteFree Heap::mark_remote(Block*& block, std::uint32_t epoch, Block* next) const noexcept {
   const std::uint64_t secret = secret_of(number_, epoch);
-  std::uint64_t seen = seen_at(block);
+  std::uint64_t seen = header_at(block);
   auto units = static_cast<std::uint32_t>(seen);
   Block* marker = nullptr;
   if (seen == header_with(secret, block, units, State::kMarker)) {
     marker = block;
     block = as_block(bytes_of(block) - std::size_t{units} * 16);
     if (!may_hold(block)) return RemoteFree::kStale;
-    seen = seen_at(block);
+    seen = header_at(block);
     units = static_cast<std::uint32_t>(seen);
   }
   if (seen == header_with(secret, block, units, State::kRemote)) return RemoteFree::kTwice;

@@ -22,6 +22,10 @@ constexpr std::size_t kAlignment = machine::kHugePageBytes;
 
 std::size_t whole(std::size_t bytes, std::size_t of) { return (bytes + of - 1) / of * of; }
 
+std::size_t usual_range_bytes() {
+  return machine::reserving_takes_time() ? kEmulatedRangeBytes : kUsualRangeBytes;
+}
+
 std::byte* reserve_memory(std::size_t bytes) {
   void* memory = machine::reserve_aligned(whole(bytes, kAlignment), kAlignment);
   machine::avoid_huge_pages(memory, whole(bytes, kAlignment));
@@ -112,7 +116,7 @@ SegmentId HeapStore::take_segment(unsigned order) noexcept {
   SegmentId id = kNoSegment;
   {
     sync::Guard guard(lock_);
-    if (order >= kOrders || !reserve_locked(kUsualRangeBytes)) return kNoSegment;
+    if (order >= kOrders || !reserve_locked(usual_range_bytes())) return kNoSegment;
     id = free_[order];
     if (id != kNoSegment) {
       free_[order] = heap_range.unit(id).next;
@@ -197,7 +201,7 @@ void HeapStore::give_segments(SegmentId chain) noexcept {
 Heap* HeapStore::take_heaps(std::uint32_t most) noexcept {
   const base::Critical critical("who takes a heap must not block");
   sync::Guard guard(lock_);
-  if (!reserve_locked(kUsualRangeBytes)) return nullptr;
+  if (!reserve_locked(usual_range_bytes())) return nullptr;
   Heap*& from = warm_heaps_ != nullptr ? warm_heaps_ : cold_heaps_;
   const bool warm = warm_heaps_ != nullptr;
   Heap* chain = nullptr;

@@ -32,6 +32,7 @@ inline constexpr unsigned kUnitShift = 14;
 inline constexpr std::size_t kUnitBytes = std::size_t{1} << kUnitShift;
 inline constexpr unsigned kOrders = 23;  // the largest segment has 64 GiB
 inline constexpr std::size_t kUsualRangeBytes = std::size_t{1} << 40;
+inline constexpr std::size_t kEmulatedRangeBytes = std::size_t{1} << 34;
 inline constexpr std::size_t kLeastRangeBytes = std::size_t{64} << 20;
 inline constexpr std::uint32_t kMostHeaps = std::uint32_t{1} << 22;
 inline constexpr std::size_t kHeapStride = 1152;  // from one Heap to the next

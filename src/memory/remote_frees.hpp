@@ -89,7 +89,7 @@ class RemoteFrees {
       }
       const std::uint32_t next = (seen >> kEpochShift) + 1;
       if (word_.compare_exchange_strong(seen, next << kEpochShift,
-                                        std::memory_order_acq_rel,  // [pair frees.word]
+                                        std::memory_order_acquire,  // [pair frees.word]
                                         std::memory_order_relaxed)) {
         return next;
       }

@@ -13,6 +13,9 @@
 
 namespace bulkhead {
 
+template <class T>
+struct Crossing;
+
 /// Why an actor ended: a value, cheap to copy, to compare and to print.
 class Exit {
  public:
@@ -50,7 +53,8 @@ class Exit {
   [[nodiscard]] std::string_view message() const noexcept;
   /// The exception's type, readable; empty for other kinds.
   [[nodiscard]] std::string_view type() const noexcept;
-  /// The exception itself, for who wants to rethrow it; null for other kinds.
+  /// The exception itself, for who wants to rethrow it; null for other kinds, and for an exit that
+  /// has crossed to or from an isolated actor.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
 
   /// Where the exception was thrown: return addresses, most recent call first, of up to 40 frames.
@@ -64,12 +68,19 @@ class Exit {
   }
 
  private:
+  friend struct Crossing<Exit>;
   struct Failure;
 
   explicit Exit(Kind kind) noexcept : kind_(kind) {}
 
   Kind kind_ = Kind::kNormal;
   Failure* failure_ = nullptr;  // counted, and not changed once it is shared
+};
+
+/// What an exit says crosses, and where it comes from; the exception, which would be shared, stays.
+template <>
+struct Crossing<Exit> {
+  static Exit cross(const Exit& from);
 };
 
 /// "normal", "shutdown", "stopped", "panic", "killed", "no such actor", "custom".

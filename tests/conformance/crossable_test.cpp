@@ -156,12 +156,12 @@ static_assert(kAllCross<int, double, bool, char, Color, std::nullptr_t, void (*)
 static_assert(kNoneCrosses<int*, int&, const char*, int Point::*, void*, Holds<int*>, Borrowed>);
 
 // Handles of this library.
-static_assert(kAllCross<bulkhead::Pid, bulkhead::Address<Receiver>, bulkhead::Port<int>,
-                        bulkhead::MonitorRef, bulkhead::TimerRef, bulkhead::Timeout,
-                        bulkhead::Delivery, bulkhead::Parcel<>, bulkhead::Parcel<Point>>);
 static_assert(
-    kNoneCrosses<bulkhead::Exit, bulkhead::Down, bulkhead::Reply<int>, bulkhead::JoinHandle<int>,
-                 bulkhead::Sender<int>, bulkhead::Receiver<int>>);
+    kAllCross<bulkhead::Pid, bulkhead::Address<Receiver>, bulkhead::Port<int>, bulkhead::MonitorRef,
+              bulkhead::TimerRef, bulkhead::Timeout, bulkhead::Delivery, bulkhead::Parcel<>,
+              bulkhead::Parcel<Point>, bulkhead::Exit, bulkhead::Down, bulkhead::Exited>);
+static_assert(kNoneCrosses<bulkhead::Reply<int>, bulkhead::JoinHandle<int>, bulkhead::Sender<int>,
+                           bulkhead::Receiver<int>>);
 
 // The standard library.
 static_assert(kAllCross<std::string, std::u16string, std::vector<std::string>, std::vector<bool>,

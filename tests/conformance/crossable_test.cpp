@@ -144,6 +144,27 @@ class Final final {
 struct Interface {
   virtual ~Interface() = default;
 };
+struct OwnDestructor {
+  std::string text;
+  ~OwnDestructor() {}  // NOLINT
+};
+struct OwnDestructorOfBytes {
+  int number;
+  ~OwnDestructorOfBytes() {}  // NOLINT
+};
+struct OwnDestructorOfDeque {
+  std::deque<int> numbers;
+  ~OwnDestructorOfDeque() {}  // NOLINT
+};
+struct OwnAssignment {
+  std::string text;
+  OwnAssignment& operator=(const OwnAssignment&) { return *this; }  // NOLINT
+};
+struct Deque {
+  const std::string text;
+  std::deque<int> numbers;
+  std::deque<int> more[2];
+};
 template <class T>
 struct Holds {
   int first;
@@ -198,6 +219,9 @@ static_assert(!bulkhead::Sendable<std::from_chars_result>);
 // Aggregates, and classes.
 static_assert(kAllCross<Line, Tree, Holds<Line>, Holds<Tree[2]>, Ledger, Serial, Holds<Ledger>,
                         Holds<OpaqueBytes>>);
+static_assert(kAllCross<Deque, Holds<Deque>>);
+static_assert(kNoneCrosses<OwnDestructor, OwnDestructorOfBytes, OwnDestructorOfDeque, OwnAssignment,
+                           Holds<OwnDestructor>>);
 static_assert(kNoneCrosses<Opaque, Holds<Opaque>, std::vector<Opaque>, WrongTree, Holds<WrongTree>,
                            std::unique_ptr<Opaque>, std::unique_ptr<Final>>);
 

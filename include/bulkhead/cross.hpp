@@ -45,7 +45,7 @@ void leave(T& from) noexcept;
 template <class T>
 void destroy(T& object) noexcept {
   if constexpr (std::is_array_v<T>) {
-    for (auto& element : object) destroy(element);
+    for (auto& element : object) crossing::destroy(element);
   } else {
     object.~T();
   }
@@ -56,7 +56,7 @@ template <class T>
 struct Undo {
   T* made;
   ~Undo() {
-    if (made != nullptr) destroy(*made);
+    if (made != nullptr) crossing::destroy(*made);
   }
 };
 
@@ -73,10 +73,10 @@ struct MembersOf {
   void construct_each() const noexcept {}
   template <class First, class... Rest>
   void construct_each(const First& first, const Rest&... rest) const {
-    const auto offset =
-        reinterpret_cast<const std::byte*>(&first) - reinterpret_cast<const std::byte*>(from);
+    const auto offset = reinterpret_cast<const std::byte*>(__builtin_addressof(first)) -
+                        reinterpret_cast<const std::byte*>(from);
     auto* place = reinterpret_cast<First*>(reinterpret_cast<std::byte*>(at) + offset);
-    construct(place, first);
+    crossing::construct(place, first);
     Undo<First> undo{place};
     construct_each(rest...);
     undo.made = nullptr;
@@ -89,10 +89,10 @@ void construct_elements(Element* at, const Element* from, std::size_t count) {
     Element* first;
     std::size_t count = 0;
     ~Made() {
-      while (count > 0) destroy(first[--count]);
+      while (count > 0) crossing::destroy(first[--count]);
     }
   } made{at};
-  for (; made.count < count; ++made.count) construct(at + made.count, from[made.count]);
+  for (; made.count < count; ++made.count) crossing::construct(at + made.count, from[made.count]);
   made.count = 0;
 }
 
@@ -101,16 +101,18 @@ void construct(T* at, const T& from) {
   if constexpr (sendable::is_empty<T>() && kWay<T> == Way::kBytes) {
     // It may lie in another's first byte.
   } else if constexpr (kWay<T> == Way::kBytes) {
-    std::memcpy(static_cast<void*>(at), static_cast<const void*>(&from), sizeof(T));
+    std::memcpy(static_cast<void*>(at), static_cast<const void*>(__builtin_addressof(from)),
+                sizeof(T));
   } else if constexpr (std::is_array_v<T>) {
-    construct_elements(*at, from, std::extent_v<T>);
+    crossing::construct_elements(*at, from, std::extent_v<T>);
   } else if constexpr (kWay<T> == Way::kArray) {
     using Element = typename T::value_type;
-    construct_elements(reinterpret_cast<std::remove_cv_t<Element>*>(at), from.data(), from.size());
+    crossing::construct_elements(reinterpret_cast<std::remove_cv_t<Element>*>(at), from.data(),
+                                 from.size());
   } else if constexpr (kWay<T> == Way::kMembers) {
-    members::bind<members::kCount<T>>(from, MembersOf<T>{at, &from});
+    members::bind<members::kCount<T>>(from, MembersOf<T>{at, __builtin_addressof(from)});
   } else {
-    ::new (static_cast<void*>(at)) T(anew(from));
+    ::new (static_cast<void*>(at)) T(crossing::anew(from));
   }
 }
 
@@ -120,7 +122,7 @@ struct Room {
   union {
     T value;
   };
-  explicit Room(const T& from) { construct(&value, from); }
+  explicit Room(const T& from) { crossing::construct(__builtin_addressof(value), from); }
   Room(const Room&) = delete;
   Room& operator=(const Room&) = delete;
   ~Room() { value.~T(); }
@@ -136,7 +138,7 @@ Container sequence_anew(const Container& from) {
   } else {
     Container to;
     if constexpr (requires { to.reserve(0); }) to.reserve(from.size());
-    for (const Element& element : from) to.push_back(anew(element));
+    for (const Element& element : from) to.push_back(crossing::anew(element));
     return to;
   }
 }
@@ -145,7 +147,7 @@ template <class List>
 List forward_list_anew(const List& from) {
   List to;
   auto last = to.before_begin();
-  for (const auto& element : from) last = to.insert_after(last, anew(element));
+  for (const auto& element : from) last = to.insert_after(last, crossing::anew(element));
   return to;
 }
 
@@ -153,26 +155,26 @@ template <class Container>
 void fill(Container& to, const Container& from) {
   for (const auto& element : from) {
     if constexpr (requires { typename Container::mapped_type; }) {
-      to.emplace_hint(to.end(), anew(element.first), anew(element.second));
+      to.emplace_hint(to.end(), crossing::anew(element.first), crossing::anew(element.second));
     } else {
-      to.emplace_hint(to.end(), anew(element));
+      to.emplace_hint(to.end(), crossing::anew(element));
     }
   }
 }
 
 template <class Container>
 Container tree_anew(const Container& from) {
-  Container to(anew(from.key_comp()));
-  fill(to, from);
+  Container to(crossing::anew(from.key_comp()));
+  crossing::fill(to, from);
   return to;
 }
 
 template <class Container>
 Container table_anew(const Container& from) {
-  Container to(0, anew(from.hash_function()), anew(from.key_eq()));
+  Container to(0, crossing::anew(from.hash_function()), crossing::anew(from.key_eq()));
   to.max_load_factor(from.max_load_factor());
   to.reserve(from.size());
-  fill(to, from);
+  crossing::fill(to, from);
   return to;
 }
 
@@ -190,11 +192,11 @@ template <class Adaptor>
 Adaptor adaptor_anew(const Adaptor& from) {
   using Inside = Open<Adaptor>;
   if constexpr (requires { typename Adaptor::value_compare; }) {
-    Adaptor to(anew(Inside::compare(from)));
-    Inside::container(to) = anew(Inside::container(from));
+    Adaptor to(crossing::anew(Inside::compare(from)));
+    Inside::container(to) = crossing::anew(Inside::container(from));
     return to;
   } else {
-    return Adaptor(anew(Inside::container(from)));
+    return Adaptor(crossing::anew(Inside::container(from)));
   }
 }
 
@@ -209,7 +211,7 @@ inline constexpr std::size_t kLength = Length<typename Arguments<T>::List>::valu
 
 template <class Tuple, std::size_t... I>
 Tuple tuple_anew(const Tuple& from, std::index_sequence<I...>) {
-  return Tuple(anew(get<I>(from))...);
+  return Tuple(crossing::anew(get<I>(from))...);
 }
 
 template <class Variant, std::size_t I = 0>
@@ -217,25 +219,25 @@ Variant variant_anew(const Variant& from) {
   if constexpr (I == kLength<Variant>) {
     return Variant(std::move(const_cast<Variant&>(from)));  // it holds nothing
   } else {
-    if (from.index() != I) return variant_anew<Variant, I + 1>(from);
-    return Variant(std::in_place_index<I>, anew(get<I>(from)));
+    if (from.index() != I) return crossing::variant_anew<Variant, I + 1>(from);
+    return Variant(std::in_place_index<I>, crossing::anew(get<I>(from)));
   }
 }
 
 template <class Expected>
 Expected expected_anew(const Expected& from) {
-  if (!from.has_value()) return Expected(std::unexpect, anew(from.error()));
+  if (!from.has_value()) return Expected(std::unexpect, crossing::anew(from.error()));
   if constexpr (std::is_void_v<typename Expected::value_type>) {
     return Expected();
   } else {
-    return Expected(std::in_place, anew(*from));
+    return Expected(std::in_place, crossing::anew(*from));
   }
 }
 
 template <class Unique>
 Unique unique_anew(const Unique& from) {
   using Object = std::remove_cv_t<typename Unique::element_type>;
-  return from != nullptr ? Unique(new Object(anew<Object>(*from))) : Unique();
+  return from != nullptr ? Unique(new Object(crossing::anew<Object>(*from))) : Unique();
 }
 
 template <class T>
@@ -244,16 +246,16 @@ T container_anew(const T& from) {
   if constexpr (kHow == Way::kString) {
     return T(from.data(), from.size());
   } else if constexpr (kHow == Way::kVector || kHow == Way::kDeque) {
-    return sequence_anew(from);
+    return crossing::sequence_anew(from);
   } else if constexpr (kHow == Way::kForwardList) {
-    return forward_list_anew(from);
+    return crossing::forward_list_anew(from);
   } else if constexpr (kHow == Way::kTree) {
-    return tree_anew(from);
+    return crossing::tree_anew(from);
   } else if constexpr (kHow == Way::kTable) {
-    return table_anew(from);
+    return crossing::table_anew(from);
   } else {
     static_assert(kHow == Way::kAdaptor);
-    return adaptor_anew(from);
+    return crossing::adaptor_anew(from);
   }
 }
 
@@ -269,21 +271,21 @@ T anew(const T& from) {
   } else if constexpr (kHow == Way::kMembers || kHow == Way::kArray) {
     return T(std::move(Room<T>(from).value));
   } else if constexpr (kHow == Way::kPair) {
-    return T(anew(from.first), anew(from.second));
+    return T(crossing::anew(from.first), crossing::anew(from.second));
   } else if constexpr (kHow == Way::kTuple) {
-    return tuple_anew(from, std::make_index_sequence<kLength<T>>{});
+    return crossing::tuple_anew(from, std::make_index_sequence<kLength<T>>{});
   } else if constexpr (kHow == Way::kOptional) {
-    return from.has_value() ? T(std::in_place, anew(*from)) : T();
+    return from.has_value() ? T(std::in_place, crossing::anew(*from)) : T();
   } else if constexpr (kHow == Way::kVariant) {
-    return variant_anew(from);
+    return crossing::variant_anew(from);
   } else if constexpr (kHow == Way::kExpected) {
-    return expected_anew(from);
+    return crossing::expected_anew(from);
   } else if constexpr (kHow == Way::kUnique) {
-    return unique_anew(from);
+    return crossing::unique_anew(from);
   } else if constexpr (kHow == Way::kPath) {
-    return T(anew(from.native()));
+    return T(crossing::anew(from.native()));
   } else {
-    return container_anew(from);
+    return crossing::container_anew(from);
   }
 }
 
@@ -292,22 +294,22 @@ T anew(const T& from) {
 struct LeaveEach {
   template <class List, class... Members>
   void operator()(List /*types*/, Members&... members) const noexcept {
-    (leave(members), ...);
+    (crossing::leave(members), ...);
   }
 };
 
 template <class Tuple, std::size_t... I>
 void leave_tuple(Tuple& from, std::index_sequence<I...>) noexcept {
-  (leave(get<I>(from)), ...);
+  (crossing::leave(get<I>(from)), ...);
 }
 
 template <class Variant, std::size_t I = 0>
 void leave_variant(Variant& from) noexcept {
   if constexpr (I < kLength<Variant>) {
     if (from.index() == I) {
-      leave(get<I>(from));
+      crossing::leave(get<I>(from));
     } else {
-      leave_variant<Variant, I + 1>(from);
+      crossing::leave_variant<Variant, I + 1>(from);
     }
   }
 }
@@ -315,9 +317,9 @@ void leave_variant(Variant& from) noexcept {
 template <class Expected>
 void leave_expected(Expected& from) noexcept {
   if (!from.has_value()) {
-    leave(from.error());
+    crossing::leave(from.error());
   } else if constexpr (!std::is_void_v<typename Expected::value_type>) {
-    leave(*from);
+    crossing::leave(*from);
   }
 }
 
@@ -330,9 +332,9 @@ void leave_elements(Container& from) noexcept {
   }
   for (auto& element : from) {
     if constexpr (requires { typename Container::mapped_type; }) {
-      leave(element.second);
+      crossing::leave(element.second);
     } else {
-      leave(element);
+      crossing::leave(element);
     }
   }
 }
@@ -347,20 +349,20 @@ void leave(T& from) noexcept {
   } else if constexpr (kHow == Way::kMembers) {
     members::bind<members::kCount<T>>(from, LeaveEach{});
   } else if constexpr (kHow == Way::kPair) {
-    leave(from.first);
-    leave(from.second);
+    crossing::leave(from.first);
+    crossing::leave(from.second);
   } else if constexpr (kHow == Way::kTuple) {
-    leave_tuple(from, std::make_index_sequence<kLength<T>>{});
+    crossing::leave_tuple(from, std::make_index_sequence<kLength<T>>{});
   } else if constexpr (kHow == Way::kOptional || kHow == Way::kUnique) {
-    if (from) leave(*from);
+    if (from) crossing::leave(*from);
   } else if constexpr (kHow == Way::kVariant) {
-    leave_variant(from);
+    crossing::leave_variant(from);
   } else if constexpr (kHow == Way::kExpected) {
-    leave_expected(from);
+    crossing::leave_expected(from);
   } else if constexpr (kHow == Way::kAdaptor) {
-    leave(Open<T>::container(from));
+    crossing::leave(Open<T>::container(from));
   } else {
-    leave_elements(from);
+    crossing::leave_elements(from);
   }
 }
 
@@ -377,7 +379,7 @@ struct LeaveAtEnd<T> {
   int exceptions = std::uncaught_exceptions();
 
   ~LeaveAtEnd() {
-    if (std::uncaught_exceptions() == exceptions) leave(from);
+    if (std::uncaught_exceptions() == exceptions) crossing::leave(from);
   }
 };
 

@@ -220,6 +220,10 @@ constexpr bool are_moved_without_throwing(Types<Members...>) {
   return (std::is_nothrow_move_constructible_v<std::remove_all_extents_t<Members>> && ...);
 }
 template <class... Members>
+constexpr bool are_assigned_without_throwing(Types<Members...>) {
+  return (std::is_nothrow_move_assignable_v<std::remove_all_extents_t<Members>> && ...);
+}
+template <class... Members>
 constexpr bool are_trivially_destructible(Types<Members...>) {
   return (std::is_trivially_destructible_v<Members> && ...);
 }
@@ -230,6 +234,7 @@ template <class T>
 constexpr bool has_own_moves() {
   using Members = members::Of<T>;
   return std::is_nothrow_move_constructible_v<T> != are_moved_without_throwing(Members{}) ||
+         std::is_nothrow_move_assignable_v<T> != are_assigned_without_throwing(Members{}) ||
          std::is_trivially_destructible_v<T> != are_trivially_destructible(Members{});
 }
 

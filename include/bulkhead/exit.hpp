@@ -14,6 +14,9 @@
 
 namespace bulkhead {
 
+template <class T>
+struct Crossing;
+
 /// What trapped an isolated actor: see Exit::Kind::kTrapped.
 enum class TrapKind : std::uint8_t {
   kNone,           ///< it was no trap
@@ -79,7 +82,8 @@ class Exit {
   [[nodiscard]] std::string_view message() const noexcept;
   /// The exception's type, readable; empty when there was none.
   [[nodiscard]] std::string_view type() const noexcept;
-  /// The exception itself, for who wants to rethrow it; null for other kinds.
+  /// The exception itself, for who wants to rethrow it; null for other kinds, and for an exit that
+  /// has crossed to or from an isolated actor.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
 
   /// Lets go of the exception itself; what it said and was remains. Not of one that was copied.
@@ -96,6 +100,7 @@ class Exit {
   }
 
  private:
+  friend struct Crossing<Exit>;
   struct Failure;
 
   explicit Exit(Kind kind) noexcept : kind_(kind) {}
@@ -103,6 +108,12 @@ class Exit {
   Kind kind_ = Kind::kNormal;
   TrapKind trap_ = TrapKind::kNone;
   Failure* failure_ = nullptr;  // counted, and not changed once it is shared
+};
+
+/// What an exit says crosses, and where it comes from; the exception, which would be shared, stays.
+template <>
+struct Crossing<Exit> {
+  static Exit cross(const Exit& from);
 };
 
 /// "normal", "shutdown", "stopped", "panic", "killed", "no such actor", "custom", "trapped".

@@ -38,9 +38,9 @@ enum class ParcelFill : std::uint8_t { kZero, kNothing };
 [[nodiscard]] ParcelMemory make_parcel(std::size_t bytes, ParcelFill fill);
 /// The key of who has the parcel after the next hand-over; to none, when this one does not fit or
 /// the parcel belongs to an isolated actor other than the caller.
-[[nodiscard]] ParcelKey next_key(ParcelKey key) noexcept;
-/// From now on the next key fits. Without effect when next_key was to none.
-void hand_over(ParcelKey key) noexcept;
+[[nodiscard]] ParcelKey next_parcel_key(ParcelKey key) noexcept;
+/// From now on the next key fits. Without effect when next_parcel_key was to none.
+void hand_over_parcel(ParcelKey key) noexcept;
 /// Releases the memory. Without effect when the key does not fit, or the parcel belongs to an
 /// isolated actor other than the caller: it is released when that ends.
 void release_parcel(ParcelKey key) noexcept;
@@ -140,12 +140,12 @@ struct Crossing<Parcel<T>> {
   static constexpr bool kWithoutMemory = true;
 
   static Parcel<T> cross(const Parcel<T>& from) noexcept {
-    const core::ParcelKey key = core::next_key(from.memory_.key);
+    const core::ParcelKey key = core::next_parcel_key(from.memory_.key);
     if (key.turn == 0) return Parcel<T>();
     return Parcel<T>({key, from.memory_.data}, from.size_);
   }
   static void let_go(Parcel<T>& from) noexcept {
-    core::hand_over(from.memory_.key);
+    core::hand_over_parcel(from.memory_.key);
     from.memory_ = {};
     from.size_ = 0;
   }

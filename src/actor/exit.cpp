@@ -200,6 +200,21 @@ Exit Exit::trapped(TrapKind trap, std::string_view message, std::span<void* cons
   return exit;
 }
 
+Exit Crossing<Exit>::cross(const Exit& from) {
+  using Failure = Exit::Failure;
+  Exit to(from.kind_);
+  to.trap_ = from.trap_;
+  if (from.failure_ == &Failure::out_of_memory()) {  // which is nobody's, and of which there is one
+    to.failure_ = Failure::share(from.failure_);
+  } else if (from.failure_ != nullptr) {
+    to.failure_ = new Failure{.message = from.failure_->message,
+                              .type = from.failure_->type,
+                              .exception = {},
+                              .stack = from.failure_->stack};
+  }
+  return to;
+}
+
 std::string_view Exit::message() const noexcept {
   return failure_ ? std::string_view(failure_->message) : std::string_view();
 }

@@ -7,6 +7,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "bulkhead/cross.hpp"
+#include "bulkhead/links.hpp"
 #include "bulkhead/panic.hpp"
 
 namespace bulkhead {
@@ -53,6 +55,23 @@ TEST(Exit, is_a_value) {
   exit = Exit::shutdown();
   EXPECT_EQ(copy.message(), "first");
   EXPECT_EQ(exit.kind(), Exit::Kind::kShutdown);
+}
+
+// B4: the exception is shared, so it does not.
+TEST(Exit, crosses_with_what_it_says) {
+  const Exit panic = panic_of(std::runtime_error("went wrong"));
+  const Exit crossed = cross(Exit(panic));
+  EXPECT_EQ(crossed, panic);
+  EXPECT_EQ(crossed.type(), "std::runtime_error");
+  EXPECT_EQ(crossed.stack().size(), panic.stack().size());
+  EXPECT_EQ(crossed.failure(), nullptr);
+  EXPECT_NE(crossed.message().data(), panic.message().data());
+  EXPECT_NE(panic.failure(), nullptr);
+  EXPECT_EQ(cross(Exit::custom("a reason")), Exit::custom("a reason"));
+  EXPECT_EQ(cross(Exit::shutdown("a detail")), Exit::shutdown("a detail"));
+  EXPECT_EQ(cross(Exit::killed()), Exit::killed());
+  EXPECT_EQ(cross(Down{MonitorRef(1, 3), Pid(2, 5), panic}).exit, panic);
+  EXPECT_EQ(cross(Exited{Pid(2, 5), panic}).exit, panic);
 }
 
 TEST(Exit, is_compared_by_kind_and_message) {

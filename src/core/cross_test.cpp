@@ -349,6 +349,47 @@ TEST(Crossing, leaves_the_bytes_below_an_empty_member) {
       });
 }
 
+}  // namespace
+}  // namespace bulkhead
+
+// Functions that would be found by their arguments, and an operator that is not what it seems.
+namespace greedy {
+
+struct Item {
+  std::string text;
+  void operator&() const = delete;  // NOLINT
+  friend bool operator==(const Item&, const Item&) = default;
+};
+template <class... T>
+void anew(T&&...) = delete;
+template <class... T>
+void construct(T&&...) = delete;
+template <class... T>
+void destroy(T&&...) = delete;
+template <class... T>
+void fill(T&&...) = delete;
+template <class... T>
+void leave(T&&...) = delete;
+template <class... T>
+void crossed(T&&...) = delete;
+
+}  // namespace greedy
+
+namespace bulkhead {
+namespace {
+
+struct Items {
+  greedy::Item first;
+  greedy::Item more[2];
+  std::map<int, greedy::Item> named;
+  friend bool operator==(const Items&, const Items&) = default;
+};
+
+TEST(Crossing, is_not_misled_by_names) {
+  expect_crosses([] { return greedy::Item{kLong}; });
+  expect_crosses([] { return Items{{kLong}, {{"a"}, {kLong}}, {{1, {kLong}}}}; });
+}
+
 // --- recursion ---
 
 struct Tree {

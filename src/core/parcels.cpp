@@ -92,12 +92,12 @@ ParcelMemory make_parcel(std::size_t bytes, ParcelFill fill) {
   return {{turn, record->index}, aligned_in(block)};
 }
 
-ParcelKey next_key(ParcelKey key) noexcept {
+ParcelKey next_parcel_key(ParcelKey key) noexcept {
   const BrieflyInside inside;
   return find(key) != nullptr ? ParcelKey{key.turn + 2, key.index} : ParcelKey{};
 }
 
-void hand_over(ParcelKey key) noexcept {
+void hand_over_parcel(ParcelKey key) noexcept {
   const BrieflyInside inside;
   ParcelRecord* record = find(key);
   if (record == nullptr || !move_on(*record, key.turn, 2)) return;

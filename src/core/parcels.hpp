@@ -11,7 +11,7 @@
 // | turn    | meaning        | next                       | moved by                  |
 // |---------|----------------|----------------------------|---------------------------|
 // | even, t | free           | t + 1 (made)               | make_parcel               |
-// | odd, t  | there, held by | t + 2 (handed over)        | hand_over, by its key     |
+// | odd, t  | there, held by | t + 2 (handed over)        | hand_over_parcel, by its key     |
 // |         | the key t      | t + 3 (free)               | release_parcel, by its key|
 // |         |                |                            | release_all, of its owner |
 //

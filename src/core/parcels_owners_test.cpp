@@ -226,9 +226,9 @@ TEST_F(ParcelOwning, are_left_alone_by_keys_that_make_no_sense) {
   const Bytes parcel = bytes("payload");
   release_parcel({1, UINT32_MAX});
   release_parcel({UINT64_MAX, 0});
-  hand_over({UINT64_MAX, 0});
+  hand_over_parcel({UINT64_MAX, 0});
   for (std::uint32_t index = 0; index < 10; ++index) release_parcel({2, index});
-  EXPECT_EQ(next_key({0, 0}).turn, 0u);
+  EXPECT_EQ(next_parcel_key({0, 0}).turn, 0u);
   EXPECT_EQ(made(), 1u);
   EXPECT_EQ(text(parcel), "payload");
 }

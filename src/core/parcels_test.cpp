@@ -19,6 +19,7 @@
 #include "core/parcels_tested.hpp"
 #include "core/record_slab.hpp"
 #include "core/recorder.hpp"
+#include "support/process.hpp"
 
 namespace bulkhead::core {
 namespace {
@@ -86,6 +87,12 @@ TEST_F(Parcels, of_sizes_that_cannot_be_are_refused) {
   const std::size_t most = std::numeric_limits<std::ptrdiff_t>::max();
   EXPECT_THROW(Parcel<std::uint64_t>(most / 8 + 1), std::bad_array_new_length);
   EXPECT_THROW(Bytes(most + 1), std::bad_array_new_length);
+  EXPECT_EQ(made(), 0u);
+}
+
+TEST_F(Parcels, leave_nothing_when_there_is_no_memory) {
+  if constexpr (support::kMemoryFactor > 1) return;  // sanitizers end the program instead
+  const std::size_t most = std::numeric_limits<std::ptrdiff_t>::max();
   const Bytes there = bytes("so there are records");
   const std::uint32_t records = RecordSlab<ParcelRecord>::process().made();
   for (int i = 0; i < 300; ++i) EXPECT_THROW(Bytes{most - 64}, std::bad_alloc);

@@ -144,6 +144,27 @@ class Final final {
 struct Interface {
   virtual ~Interface() = default;
 };
+struct OwnDestructor {
+  std::string text;
+  ~OwnDestructor() {}  // NOLINT
+};
+struct OwnDestructorOfBytes {
+  int number;
+  ~OwnDestructorOfBytes() {}  // NOLINT
+};
+struct OwnDestructorOfDeque {
+  std::deque<int> numbers;
+  ~OwnDestructorOfDeque() {}  // NOLINT
+};
+struct OwnAssignment {
+  std::string text;
+  OwnAssignment& operator=(const OwnAssignment&) { return *this; }  // NOLINT
+};
+struct Deque {
+  const std::string text;
+  std::deque<int> numbers;
+  std::deque<int> more[2];
+};
 template <class T>
 struct Holds {
   int first;
@@ -156,12 +177,12 @@ static_assert(kAllCross<int, double, bool, char, Color, std::nullptr_t, void (*)
 static_assert(kNoneCrosses<int*, int&, const char*, int Point::*, void*, Holds<int*>, Borrowed>);
 
 // Handles of this library.
-static_assert(kAllCross<bulkhead::Pid, bulkhead::Address<Receiver>, bulkhead::Port<int>,
-                        bulkhead::MonitorRef, bulkhead::TimerRef, bulkhead::Timeout,
-                        bulkhead::Delivery, bulkhead::Parcel<>, bulkhead::Parcel<Point>>);
 static_assert(
-    kNoneCrosses<bulkhead::Exit, bulkhead::Down, bulkhead::Reply<int>, bulkhead::JoinHandle<int>,
-                 bulkhead::Sender<int>, bulkhead::Receiver<int>>);
+    kAllCross<bulkhead::Pid, bulkhead::Address<Receiver>, bulkhead::Port<int>, bulkhead::MonitorRef,
+              bulkhead::TimerRef, bulkhead::Timeout, bulkhead::Delivery, bulkhead::Parcel<>,
+              bulkhead::Parcel<Point>, bulkhead::Exit, bulkhead::Down, bulkhead::Exited>);
+static_assert(kNoneCrosses<bulkhead::Reply<int>, bulkhead::JoinHandle<int>, bulkhead::Sender<int>,
+                           bulkhead::Receiver<int>>);
 
 // The standard library.
 static_assert(kAllCross<std::string, std::u16string, std::vector<std::string>, std::vector<bool>,
@@ -198,6 +219,9 @@ static_assert(!bulkhead::Sendable<std::from_chars_result>);
 // Aggregates, and classes.
 static_assert(kAllCross<Line, Tree, Holds<Line>, Holds<Tree[2]>, Ledger, Serial, Holds<Ledger>,
                         Holds<OpaqueBytes>>);
+static_assert(kAllCross<Deque, Holds<Deque>>);
+static_assert(kNoneCrosses<OwnDestructor, OwnDestructorOfBytes, OwnDestructorOfDeque, OwnAssignment,
+                           Holds<OwnDestructor>>);
 static_assert(kNoneCrosses<Opaque, Holds<Opaque>, std::vector<Opaque>, WrongTree, Holds<WrongTree>,
                            std::unique_ptr<Opaque>, std::unique_ptr<Final>>);
 

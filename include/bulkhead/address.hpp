@@ -141,7 +141,7 @@ template <class R, bool kGoesFirst, class M>
   if constexpr (std::is_void_v<R>) {
     return {};
   } else {
-    return std::move(frame.value);
+    return frame.take();
   }
 }
 
@@ -159,7 +159,8 @@ template <class M>
     return Delivery::kStopped;
   admission.signal->flags = Signal::kLosesNothing;
   ::new (static_cast<void*>(payload<Offer<M>>(admission.signal)))
-      Offer<M>{core::reply_to(wait, frame), __builtin_addressof(message)};
+      Offer<M>{core::reply_to(wait, frame), __builtin_addressof(message),
+               !kStaysAsItIs<M> && core::in_compartment()};
   back.signal = nullptr;
   core::commit(to, admission.signal, ops);
   wait.park(timeout, core::WaitsFor::kRoom);

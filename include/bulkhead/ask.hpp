@@ -8,6 +8,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "bulkhead/cross.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
 #include "bulkhead/message.hpp"
@@ -50,7 +51,52 @@ struct AskFrame {
   Outcome outcome = Outcome::kPending;
   AskError error = AskError::kTimedOut;
   Exit* why = nullptr;  ///< where the asker wants to have the exit of the one that it asked
+  void* heap = nullptr;  ///< that holds what the reply holds, when it came over a wall
 };
+
+/// A heap for what crosses a wall, of nobody.
+class MessageHeap {
+ public:
+  /// Throws std::bad_alloc.
+  MessageHeap();
+  MessageHeap(const MessageHeap&) = delete;
+  MessageHeap& operator=(const MessageHeap&) = delete;
+  ~MessageHeap() { discard(heap_); }
+
+  [[nodiscard]] void* get() const noexcept { return heap_; }
+  [[nodiscard]] void* release() noexcept { return std::exchange(heap_, nullptr); }
+  static void discard(void* heap) noexcept;
+
+ private:
+  void* heap_;
+};
+
+/// While something crosses: which memory is current. Nothing switches stacks meanwhile.
+class OverWall {
+ public:
+  enum class Way : bool { kOut, kIn };
+  /// Between the calling actor's memory and that of a heap, or, if that is null, the process's.
+  OverWall(Way way, void* heap) noexcept;
+  OverWall(const OverWall&) = delete;
+  OverWall& operator=(const OverWall&) = delete;
+  ~OverWall();
+
+ private:
+  alignas(void*) std::byte scope_[128];
+};
+
+/// Is the calling code an isolated actor's?
+[[nodiscard]] bool in_compartment() noexcept;
+
+/// Makes what crosses anew, in the memory that is current.
+template <class T>
+[[nodiscard]] T over_wall(T& value) {
+  if constexpr (!Crossable<T> || !std::is_nothrow_move_constructible_v<T>) {
+    refuse_to_cross(type_name<T>());
+  } else {
+    return bulkhead::cross(std::move(value));
+  }
+}
 
 /// After the wait: an ask that nobody has decided failed because time was up, or because its asker
 /// is to end.
@@ -89,6 +135,19 @@ struct ReplyFrame : AskFrame {
   ReplyFrame& operator=(const ReplyFrame&) = delete;
   ~ReplyFrame() {
     if (outcome == Outcome::kAnswered) value.~R();
+    if (heap != nullptr) [[unlikely]]
+      MessageHeap::discard(heap);
+  }
+
+  /// The value, which is there, for the asker.
+  [[nodiscard]] R take() {
+    if constexpr (!kStaysAsItIs<R>) {
+      if (heap != nullptr || in_compartment()) [[unlikely]] {
+        const OverWall in(OverWall::Way::kIn, heap);
+        return over_wall(value);
+      }
+    }
+    return std::move(value);
   }
 };
 
@@ -136,8 +195,7 @@ class Reply {
     {
       // Made before the wait is claimed: if this throws, the ask fails like any other.
       R value = made(to, make);
-      claimed = core::claim(to);
-      if (claimed) place(to, *frame, value);
+      claimed = answer(to, *frame, value);
     }
     if (!claimed) {
       core::count_late_reply(type_name<R>());
@@ -158,8 +216,8 @@ class Reply {
   [[nodiscard]] explicit operator bool() const noexcept { return to_.asker != nullptr; }
 
  private:
-  template <class Make>
-  static R made(const core::ReplyTo& to, Make& make) {
+  template <class Result = R, class Make>
+  static Result made(const core::ReplyTo& to, Make& make) {
     try {
       return make();
     } catch (const Unwind&) {  // named, or it might not be thrown
@@ -171,6 +229,34 @@ class Reply {
       core::fail_by_exception(to);
       throw;
     }
+  }
+
+  // True when the asker gets it.
+  static bool answer(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {
+    if constexpr (!kStaysAsItIs<R>) {
+      if (core::in_compartment()) [[unlikely]]
+        return answer_over_wall(to, frame, value);
+    }
+    if (!core::claim(to)) return false;
+    place(to, frame, value);
+    return true;
+  }
+
+  static bool answer_over_wall(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {
+    const auto make_anew = [&] {
+      core::MessageHeap heap;
+      R anew = [&] {
+        const core::OverWall out(core::OverWall::Way::kOut, heap.get());
+        return core::over_wall(value);
+      }();
+      if (!core::claim(to)) return false;
+      if constexpr (std::is_nothrow_move_constructible_v<R>) {
+        ::new (static_cast<void*>(__builtin_addressof(frame.value))) R(std::move(anew));
+        frame.heap = heap.release();
+      }
+      return true;
+    };
+    return made<bool>(to, make_anew);
   }
 
   static void place(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {

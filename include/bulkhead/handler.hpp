@@ -182,6 +182,7 @@ template <class M>
 struct Offer {
   core::ReplyTo to;
   M* message;
+  bool crosses;  // from an isolated actor
 };
 
 template <class M>
@@ -199,6 +200,12 @@ M take_offer(const Offer<M>& offer) {
       core::wake_asker(offer.to);
     }
   } go{offer};
+  if constexpr (!kStaysAsItIs<M>) {
+    if (offer.crosses || core::in_compartment()) [[unlikely]] {
+      const core::OverWall in(core::OverWall::Way::kIn, nullptr);
+      return core::over_wall(*offer.message);
+    }
+  }
   return M(std::move(*offer.message));
 }
 

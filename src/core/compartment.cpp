@@ -227,6 +227,35 @@ BuildingIn::~BuildingIn() {
   if (spawner != nullptr) spawner->spawning.pop_back();
 }
 
+MessageHeap::MessageHeap() : heap_(nullptr) {
+  if (!memory::kHeapsAreUsed) return;
+  heap_ = memory::Heap::take(memory::Heap::kMostLimit);
+  if (heap_ == nullptr) throw std::bad_alloc();
+}
+
+void MessageHeap::discard(void* heap) noexcept {
+  if (heap != nullptr) static_cast<memory::Heap*>(heap)->discard();
+}
+
+OverWall::OverWall(Way way, void* heap) noexcept {
+  static_assert(sizeof(Across) <= sizeof scope_);
+  auto* its = static_cast<memory::Heap*>(heap);
+  memory::Heap* mine = memory::current_heap.heap;
+  const ParcelOwners owners = parcel_owners();
+  if (way == Way::kOut) {
+    new (scope_) Across(its, mine, {owners.from, nullptr});
+  } else {
+    new (scope_) Across(mine, its, {nullptr, owners.to});
+  }
+}
+
+OverWall::~OverWall() { reinterpret_cast<Across*>(scope_)->~Across(); }
+
+[[gnu::noinline]] bool in_compartment() noexcept {
+  asm volatile("" ::: "memory");
+  return memory::current_heap.heap != nullptr && was_inside() == 0;
+}
+
 void refuse_to_isolate(std::string_view type) {
   throw ConfigError("bulkhead: SpawnOptions::isolated: " + std::string(type) +
                     " cannot cross into an isolated actor: see check_crossable; functions must be "

@@ -1,8 +1,11 @@
 #include "core/faults.hpp"
 
+#include <cstdlib>
+
 #include "core/at_work.hpp"
 #include "core/trap.hpp"
 #include "machine/fault.hpp"
+#include "memory/heap.hpp"
 
 namespace bulkhead::core {
 
@@ -77,6 +80,16 @@ bool contain(const Fault& fault, FaultKind kind, AtWork& work) noexcept {
   return true;
 }
 
+// Found by its own code, as it allocates or frees.
+void heap_is_damaged(const char* what) noexcept {
+  trap_if_isolated(TrapKind::kHeap, what);
+  SignalSafeText line;
+  line << "bulkhead: the heap of an isolated actor is damaged, which the runtime's own code found: "
+       << what;
+  line.write_to_stderr();
+  std::abort();
+}
+
 bool tell(const Fault& fault) noexcept {
   if (tl_seat.at.mine() == nullptr) return false;
   AtWork work;
@@ -109,6 +122,7 @@ bool tell(const Fault& fault) noexcept {
 }  // namespace
 
 void report_faults() {
+  memory::set_heap_fault(&heap_is_damaged);
   contain_termination();
   machine::watch_faults(&tell);
 }

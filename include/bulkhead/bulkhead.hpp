@@ -6,6 +6,7 @@
 #include "bulkhead/blocking.hpp"
 #include "bulkhead/cancellation_scope.hpp"
 #include "bulkhead/channel.hpp"
+#include "bulkhead/compartment.hpp"
 #include "bulkhead/condition_variable.hpp"
 #include "bulkhead/config.hpp"
 #include "bulkhead/cross.hpp"

@@ -325,8 +325,17 @@ constexpr std::string_view first_that_cannot_cross() {
   }
 }
 
+/// What was handed over has left an argument that was moved from.
+template <class Arg>
+void leave_argument(std::remove_reference_t<Arg>& argument) noexcept {
+  using T = std::remove_reference_t<Arg>;
+  if constexpr (!std::is_lvalue_reference_v<Arg> && !std::is_const_v<T> && !kStaysAsItIs<T>) {
+    crossing::leave(argument);
+  }
+}
+
 template <class A, class... Args>
-Address<A> spawn_isolated(const SpawnOptions& options, Domain* domain, const Args&... args) {
+Address<A> spawn_isolated(const SpawnOptions& options, Domain* domain, Args&&... args) {
   if constexpr (!(kCrossesAsArgument<std::decay_t<Args>> && ...)) {
     refuse_to_isolate(first_that_cannot_cross<std::decay_t<Args>...>());
   } else if constexpr (!std::is_constructible_v<A, std::decay_t<Args>...>) {
@@ -339,6 +348,7 @@ Address<A> spawn_isolated(const SpawnOptions& options, Domain* domain, const Arg
     {
       const BuildingIn heap(actor);
       ::new (actor.state) State(args...);
+      (leave_argument<Args>(args), ...);
     }
     cancel.actor = nullptr;
     return Address<A>(finish_spawn(actor, kind, options));
@@ -350,7 +360,7 @@ Address<A> spawn_actor(const SpawnOptions& options, Domain* domain, Args&&... ar
   check_actor<A>();
   check_arguments<A, Args...>();
   if (options.isolated) [[unlikely]]
-    return spawn_isolated<A>(options, domain, args...);
+    return spawn_isolated<A>(options, domain, std::forward<Args>(args)...);
   if constexpr (std::is_constructible_v<A, Args...>) {
     return Address<A>(spawn<A>(kClass<A>, options, domain, std::forward<Args>(args)...));
   } else {

@@ -69,6 +69,59 @@ void discard_compartment(Compartment* compartment) noexcept {
   set_parcel_owners({});
 }
 
+// --- what it has that others know of --------------------------------------------------------------------
+
+namespace {
+
+// Whose something is that crosses to another memory at the moment.
+constinit thread_local bool is_crossing = false;
+constinit thread_local Compartment* crosses_to = nullptr;
+
+// An answer that is owed: the asker's slot, the epoch of its wait, its frame.
+ReplyTo reply_of(const Belonging& each) noexcept {
+  return {reinterpret_cast<Slot*>(each.what[0]), each.what[1],
+          reinterpret_cast<void*>(each.what[2])};
+}
+
+constexpr Belonging::Ops kAnswer = {
+    [](const Belonging& each) noexcept {
+      const ReplyTo to = reply_of(each);
+      return !to.asker->wait.waits(to.epoch);
+    },
+    [](const Belonging& each) noexcept { fail_ask(reply_of(each), AskError::kDied); }};
+
+Belonging answer_to(const ReplyTo& to) noexcept {
+  return {&kAnswer,
+          {reinterpret_cast<std::uint64_t>(to.asker), to.epoch,
+           reinterpret_cast<std::uint64_t>(to.frame)}};
+}
+
+}  // namespace
+
+void add_belonging(Compartment& compartment, const Belonging& belonging) {
+  std::vector<Belonging>& all = compartment.belongings;
+  if (all.size() >= compartment.prune_at) {
+    std::erase_if(all, [](const Belonging& each) { return each.ops->is_over(each); });
+    compartment.prune_at = std::max<std::size_t>(16, 2 * all.size());
+  }
+  all.push_back(belonging);
+}
+
+void belongs_to_caller(const Belonging& belonging) {
+  const BrieflyInside inside;
+  if (is_crossing) {
+    if (crosses_to != nullptr) add_belonging(*crosses_to, belonging);
+    return;
+  }
+  const Core* core = inside.core();
+  if (core == nullptr || !crosses_from(*core)) return;
+  add_belonging(*compartment_of(*core->running), belonging);
+}
+
+void release_belongings(Compartment& compartment) noexcept {
+  for (const Belonging& each : std::exchange(compartment.belongings, {})) each.ops->release(each);
+}
+
 // --- the wall -----------------------------------------------------------------------------------
 
 bool crosses_from(const Core& core) noexcept {
@@ -116,21 +169,35 @@ void withdraw_making(Compartment& compartment) noexcept {
 
 namespace {
 
+struct Destination {
+  memory::Heap* heap = nullptr;  // null: the process's memory
+  Compartment* owner = nullptr;  // null: nobody that is isolated, such as a message
+};
+
 // The memory that is current while a message crosses, that which it comes from, and who gets what
 // is handed over. The user's code may run, and fail; nothing switches stacks.
 class Across {
  public:
-  Across(memory::Heap* to, memory::Heap* from, ParcelOwners owners) noexcept
-      : before_(memory::current_heap), parcels_(owners) {
-    memory::current_heap = {to, from, &tl_seat.at.inside_word()};
+  Across(Destination to, memory::Heap* from, ParcelOwners owners) noexcept
+      : before_(memory::current_heap),
+        was_crossing_(std::exchange(is_crossing, true)),
+        crossed_to_(std::exchange(crosses_to, to.owner)),
+        parcels_(owners) {
+    memory::current_heap = {to.heap, from, &tl_seat.at.inside_word()};
   }
   Across(const Across&) = delete;
   Across& operator=(const Across&) = delete;
-  ~Across() { memory::current_heap = before_; }
+  ~Across() {
+    memory::current_heap = before_;
+    is_crossing = was_crossing_;
+    crosses_to = crossed_to_;
+  }
 
  private:
   const base::Critical critical_{"a message crosses the wall around an isolated actor"};
   const memory::CurrentHeap before_;
+  const bool was_crossing_;
+  Compartment* const crossed_to_;
   const ParcelsGo parcels_;
 };
 
@@ -138,19 +205,14 @@ memory::Heap* heap_around(const Signal& signal) noexcept {
   return signal.pool == kMessageHeap && memory::kHeapsAreUsed ? memory::owner_of(&signal) : nullptr;
 }
 
-void cross_between(memory::Heap* to, memory::Heap* from, ParcelOwners owners, Signal& signal,
-                   const SignalOps& ops) {
-  const Across across(to, from, owners);
-  ops.cross(&signal);
-}
-
 }  // namespace
 
 // In its sender's turn, outside.
 void seal(Signal* signal, const SignalOps* ops) {
   if (ops->cross != nullptr) {
-    cross_between(heap_around(*signal), memory::current_heap.heap, {parcel_owners().from, nullptr},
-                  *signal, *ops);
+    const Across across({.heap = heap_around(*signal)}, memory::current_heap.heap,
+                        {parcel_owners().from, nullptr});
+    ops->cross(signal);
     signal->flags |= Signal::kCrosses;
   }
   const BrieflyInside inside;
@@ -162,21 +224,25 @@ void refuse_to_cross(std::string_view type) {
                          " cannot cross to or from an isolated actor: see check_crossable");
 }
 
-void cross_in(memory::Heap* to, Signal& signal) {
+void cross_in(Compartment* to, Signal& signal) {
   signal.flags = static_cast<std::uint8_t>(signal.flags & ~Signal::kCrosses);
   if (signal.ops->cross == nullptr) return;
-  cross_between(to, heap_around(signal), {nullptr, parcel_owners().to}, signal, *signal.ops);
+  const Across across({.heap = to != nullptr ? to->heap : nullptr, .owner = to},
+                      heap_around(signal), {nullptr, parcel_owners().to});
+  signal.ops->cross(&signal);
 }
 
 // What an isolated actor is about to handle becomes its own, by its own code.
 void Core::admit_over_wall(const Slot& slot, Signal& signal) {
   Compartment& compartment = *compartment_of(slot);
   if (const std::size_t at = signal.ops->reply_at; at != 0) {
-    owe(compartment, *reinterpret_cast<const ReplyTo*>(reinterpret_cast<std::byte*>(&signal) + at));
+    const auto* to =
+        reinterpret_cast<const ReplyTo*>(reinterpret_cast<std::byte*>(&signal) + at);
+    add_belonging(compartment, answer_to(*to));
   }
   if (signal.ops->cross == nullptr) return;
   current()->leave();
-  cross_in(compartment.heap, signal);
+  cross_in(&compartment, signal);
   static_cast<void>(come_inside());
 }
 
@@ -201,7 +267,8 @@ void Core::take_over_wall(const Slot& slot, Signal* signal) {
 struct BuildingIn::Scope {
   Scope(const NewActor& actor, Compartment* spawner)
       : spawner_(spawner),
-        across_(actor.extras->rare->compartment->heap,
+        across_({.heap = actor.extras->rare->compartment->heap,
+                 .owner = actor.extras->rare->compartment},
                 spawner != nullptr ? spawner->heap : nullptr,
                 {parcel_owners().from, &actor.extras->rare->compartment->parcels}) {}
   Compartment* spawner_;
@@ -214,7 +281,7 @@ BuildingIn::BuildingIn(const NewActor& actor) {
   {
     const BrieflyInside inside;
     const Core* core = inside.core();
-    if (core != nullptr && core->running != nullptr) spawner = compartment_of(*core->running);
+    if (core != nullptr && crosses_from(*core)) spawner = compartment_of(*core->running);
     if (spawner != nullptr) spawner->spawning.push_back(actor);
   }
   new (scope_) Scope(actor, spawner);
@@ -237,15 +304,25 @@ void MessageHeap::discard(void* heap) noexcept {
   if (heap != nullptr) static_cast<memory::Heap*>(heap)->discard();
 }
 
+namespace {
+
+Compartment* own_compartment() noexcept {
+  const BrieflyInside inside;
+  const Core* core = inside.core();
+  return core != nullptr && crosses_from(*core) ? compartment_of(*core->running) : nullptr;
+}
+
+}  // namespace
+
 OverWall::OverWall(Way way, void* heap) noexcept {
   static_assert(sizeof(Across) <= sizeof scope_);
   auto* its = static_cast<memory::Heap*>(heap);
   memory::Heap* mine = memory::current_heap.heap;
   const ParcelOwners owners = parcel_owners();
   if (way == Way::kOut) {
-    new (scope_) Across(its, mine, {owners.from, nullptr});
+    new (scope_) Across({.heap = its}, mine, {owners.from, nullptr});
   } else {
-    new (scope_) Across(mine, its, {nullptr, owners.to});
+    new (scope_) Across({.heap = mine, .owner = own_compartment()}, its, {nullptr, owners.to});
   }
 }
 
@@ -260,22 +337,6 @@ void refuse_to_isolate(std::string_view type) {
   throw ConfigError("bulkhead: SpawnOptions::isolated: " + std::string(type) +
                     " cannot cross into an isolated actor: see check_crossable; functions must be "
                     "no more than their bytes");
-}
-
-// --- answers that it owes -----------------------------------------------------------------------
-
-void owe(Compartment& compartment, const ReplyTo& to) {
-  if (compartment.owed.size() >= compartment.prune_at) {
-    std::erase_if(compartment.owed,
-                  [](const ReplyTo& each) { return !each.asker->wait.waits(each.epoch); });
-    compartment.prune_at = std::max<std::size_t>(16, 2 * compartment.owed.size());
-  }
-  compartment.owed.push_back(to);
-}
-
-void fail_owed(Compartment& compartment) noexcept {
-  for (const ReplyTo& to : compartment.owed) fail_ask(to, AskError::kDied);
-  compartment.owed.clear();
 }
 
 // --- how it ends --------------------------------------------------------------------------------
@@ -341,6 +402,8 @@ void Core::land(void* stack) {
   auto* me = static_cast<machine::Stack*>(stack);
   machine::landed(me);
   base::critical = nullptr;  // what was in its way is gone
+  is_crossing = false;
+  crosses_to = nullptr;
   leave_compartment();
   give_back_exceptions(*machine::thread_exceptions());
   go_on_after_trap(std::exchange(*tl_seat.worker->trap, Trap()), me);
@@ -376,7 +439,7 @@ void Core::end_trapped(Slot& slot, machine::Stack* me, Trap& trap) {
   withdraw_making(*compartment_of(slot));
   for (const NewActor& each : std::exchange(compartment_of(slot)->spawning, {})) cancel_spawn(each);
   settled.dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
-  fail_owed(*compartment_of(slot));
+  release_belongings(*compartment_of(slot));
   finish(slot, std::exchange(exit, Exit()), settled);
 }
 

@@ -10,7 +10,9 @@
 // the process's (cross_in). Meanwhile nothing switches stacks.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <new>
 #include <vector>
 
@@ -25,6 +27,17 @@ namespace bulkhead::core {
 
 class Core;
 
+/// What an isolated actor has, or owes, that others know of. After a trap it is released, since the
+/// actor's own objects that would have done so are gone. One that is over already is as nothing.
+struct Belonging {
+  struct Ops {
+    bool (*is_over)(const Belonging& each) noexcept;
+    void (*release)(const Belonging& each) noexcept;
+  };
+  const Ops* ops;
+  std::array<std::uint64_t, 3> what;
+};
+
 struct Compartment {
   memory::Heap* heap = nullptr;  // null where the process's operators do not know of heaps
   void* block = nullptr;         // where there is none: of the actor's state
@@ -38,8 +51,7 @@ struct Compartment {
   std::vector<Making> making;
   /// Those that it is spawning, likewise.
   std::vector<NewActor> spawning;
-  /// Those whom it still owes an answer; and some that have got one, whom nobody owes any more.
-  std::vector<ReplyTo> owed;
+  std::vector<Belonging> belongings;  // and some that are over
   std::size_t prune_at = 16;
 };
 
@@ -63,13 +75,16 @@ void give_message_heap(void* signal) noexcept;
 void forget_making(const Core& core, const Signal* signal) noexcept;
 /// Those that an actor was making when it trapped are given back. Inside.
 void withdraw_making(Compartment& compartment) noexcept;
-/// Makes what a signal holds anew, in that heap, or in the process's memory. Throws what crossing
-/// throws.
-void cross_in(memory::Heap* to, Signal& signal);
+/// Makes what a signal holds anew, in that actor's memory, or, if null, the process's. Throws what
+/// crossing throws.
+void cross_in(Compartment* to, Signal& signal);
 
-/// The running actor is asked, and owes an answer. Throws std::bad_alloc.
-void owe(Compartment& compartment, const ReplyTo& to);
-/// It will never answer: all who wait for it are told. For one that has trapped.
-void fail_owed(Compartment& compartment) noexcept;
+/// From now on it has this. Owner. Throws std::bad_alloc.
+void add_belonging(Compartment& compartment, const Belonging& belonging);
+/// The same for the actor into whose memory something crosses at the moment, or else for the calling
+/// one; without effect when that is not isolated. Any thread. Throws std::bad_alloc.
+void belongs_to_caller(const Belonging& belonging);
+/// For one that has trapped. Inside.
+void release_belongings(Compartment& compartment) noexcept;
 
 }  // namespace bulkhead::core

@@ -2,23 +2,48 @@
 
 #include <new>
 
+#include "core/compartment.hpp"
 #include "net/calls.hpp"
 #include "net/table.hpp"
 
 namespace bulkhead::net {
 
+namespace {
+
+// Of an isolated actor: closed when it traps.
+constexpr core::Belonging::Ops kOpenDescriptor = {
+    [](const core::Belonging& each) noexcept {
+      return !entry_at(static_cast<int>(each.what[0])).readiness.is_open(each.what[1]);
+    },
+    [](const core::Belonging& each) noexcept {
+      entry_at(static_cast<int>(each.what[0])).close(each.what[1]);
+    }};
+
+void belongs_to_caller(int fd, std::uint64_t generation) {
+  core::belongs_to_caller({&kOpenDescriptor, {static_cast<std::uint64_t>(fd), generation, 0}});
+}
+
+}  // namespace
+
+void hand_over(int fd, std::uint64_t generation) {
+  if (entry_at(fd).readiness.hand_over(generation)) belongs_to_caller(fd, generation + 1);
+}
+
 Descriptor adopt(int fd) {
+  Entry* entry = nullptr;
   try {
-    Entry& entry = entry_for(fd);
-    Actors actors;
-    const Opened opened = entry.readiness.open(actors);
-    // Its registration went when the kernel closed it.
-    if (opened.taken_over) static_cast<void>(entry.registration.reset());
-    return Descriptor(fd, opened.generation);
+    entry = &entry_for(fd);
   } catch (const std::bad_alloc&) {
     call::close(fd);
     throw;
   }
+  Actors actors;
+  const Opened opened = entry->readiness.open(actors);
+  // Its registration went when the kernel closed it.
+  if (opened.taken_over) static_cast<void>(entry->registration.reset());
+  Descriptor descriptor(fd, opened.generation);
+  belongs_to_caller(fd, opened.generation);
+  return descriptor;
 }
 
 void Descriptor::close() noexcept {

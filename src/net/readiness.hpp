@@ -165,6 +165,17 @@ class Readiness {
     return Closed::kOthersClose;
   }
 
+  /// The owner, who has it to itself, gives it to another: from now on the next generation is its
+  /// owner's. False when it is closed, or somebody is at work on it.
+  [[nodiscard]] bool hand_over(std::uint64_t generation) noexcept {
+    std::uint64_t word = word_.load(std::memory_order_relaxed);
+    do {
+      if (!open_to(word, generation) || (word & kOperations) != 0) return false;
+    } while (!word_.compare_exchange_weak(word, next_generation(word) | (word & kBits),
+                                          std::memory_order_acq_rel, std::memory_order_relaxed));
+    return true;
+  }
+
   /// Who must close, before it does: from then on the number may be anybody's.
   void vacate() noexcept {
     word_.store(next_generation(word_.load(std::memory_order_relaxed)), std::memory_order_release);
@@ -187,6 +198,7 @@ class Readiness {
   static constexpr std::uint64_t kHeld = 128;
   static constexpr std::uint64_t kOperations = kReading | kWriting | kHeld;
   static constexpr unsigned kGenerationShift = 8;
+  static constexpr std::uint64_t kBits = (std::uint64_t{1} << kGenerationShift) - 1;
 
   // A place: slot + 1 above, low bits of the epoch below; 0 is nobody.
   static constexpr unsigned kEpochBits = 40;

@@ -4,6 +4,13 @@
 #include <cstdint>
 #include <utility>
 
+namespace bulkhead {
+
+template <class T>
+struct Crossing;
+
+}  // namespace bulkhead
+
 namespace bulkhead::net {
 
 /// A descriptor of the system, owned, non-blocking, and known to the pollers. Move-only; closed
@@ -33,14 +40,32 @@ class Descriptor {
 
  private:
   friend Descriptor adopt(int fd);
+  friend struct Crossing<Descriptor>;
   Descriptor(int fd, std::uint64_t generation) noexcept : fd_(fd), generation_(generation) {}
 
   int fd_ = -1;
   std::uint64_t generation_ = 0;
 };
 
+/// Who has the next generation of an open descriptor is its owner from now on.
+void hand_over(int fd, std::uint64_t generation);
+
 /// Takes a non-blocking descriptor over, which nobody else closes. Throws std::bad_alloc, and has
 /// closed it then.
 [[nodiscard]] Descriptor adopt(int fd);
 
 }  // namespace bulkhead::net
+
+/// A descriptor is handed over: it belongs to whoever the message is for.
+template <>
+struct bulkhead::Crossing<bulkhead::net::Descriptor> {
+  static constexpr bool kWithoutMemory = true;
+
+  static net::Descriptor cross(const net::Descriptor& from) noexcept {
+    return net::Descriptor(from.fd_, from.generation_ + 1);
+  }
+  static void let_go(net::Descriptor& from) noexcept {
+    if (from.fd_ >= 0) net::hand_over(from.fd_, from.generation_);
+    from.fd_ = -1;
+  }
+};

@@ -6,6 +6,7 @@
 #include <span>
 #include <string_view>
 
+#include "bulkhead/cross.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/net/descriptor.hpp"
 #include "bulkhead/net/endpoint.hpp"
@@ -59,6 +60,7 @@ class Stream {
 
  private:
   friend class Listener;
+  friend struct Crossing<Stream>;
   Stream(Descriptor descriptor, const Endpoint& peer) noexcept
       : descriptor_(static_cast<Descriptor&&>(descriptor)), peer_(peer) {}
 
@@ -67,3 +69,14 @@ class Stream {
 };
 
 }  // namespace bulkhead::net
+
+/// A stream is handed over.
+template <>
+struct bulkhead::Crossing<bulkhead::net::Stream> {
+  static constexpr bool kWithoutMemory = true;
+
+  static net::Stream cross(const net::Stream& from) noexcept {
+    return net::Stream(crossed(from.descriptor_), from.peer_);
+  }
+  static void let_go(net::Stream& from) noexcept { bulkhead::let_go(from.descriptor_); }
+};

@@ -150,7 +150,8 @@ template <class M>
 [[nodiscard]] Delivery offer(Pid to, M& message, const SignalOps* ops, Timeout timeout) {
   if (core::is_self(to)) return Delivery::kFull;  // it cannot make room while it waits for some
   constexpr std::size_t bytes = kSignalBytes<Offer<M>>;
-  const core::Admission admission = core::prepare_unbounded(to, bytes, core::block_class(bytes), core::Stays::kAsItIs);
+  const core::Admission admission =
+      core::prepare_unbounded(to, bytes, core::block_class(bytes), core::Stays::kAsItIs);
   if (admission.signal == nullptr) return admission.why;
   core::ReplyFrame<void> frame;
   Back<Offer<M>> back{to, admission.signal};

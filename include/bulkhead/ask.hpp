@@ -50,7 +50,7 @@ struct AskFrame {
   enum class Outcome : std::uint8_t { kPending, kAnswered, kFailed };
   Outcome outcome = Outcome::kPending;
   AskError error = AskError::kTimedOut;
-  Exit* why = nullptr;  ///< where the asker wants to have the exit of the one that it asked
+  Exit* why = nullptr;   ///< where the asker wants to have the exit of the one that it asked
   void* heap = nullptr;  ///< that holds what the reply holds, when it came over a wall
 };
 

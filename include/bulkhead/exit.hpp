@@ -90,8 +90,8 @@ class Exit {
   void forget_failure() noexcept;
 
   /// Where the exception was thrown, or the fault happened: return addresses, most recent call
-  /// first, of up to 40 frames. Empty for other kinds; and when it did not leave a handler by itself, or so many others have
-  /// failed at that moment that it was lost. See stack_trace.
+  /// first, of up to 40 frames. Empty for other kinds; and when it did not leave a handler by
+  /// itself, or so many others have failed at that moment that it was lost. See stack_trace.
   [[nodiscard]] std::span<void* const> stack() const noexcept;
 
   /// Kinds and messages are compared, not the exceptions.

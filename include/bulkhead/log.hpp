@@ -36,11 +36,10 @@ struct CrashReport {
 
   Exit::Kind kind = Exit::Kind::kPanic;
   TrapKind trap = TrapKind::kNone;  ///< which fault of its own, if one ended it
-  std::string
-      reason;  ///< what the exception said, the reason of the program's own, or what is known of the fault
-  std::string reason_type;         ///< of the exception
-  bool by_signal = false;          ///< another's doing: exit, kill, or the end of one linked to it
-  std::vector<std::string> stack;  ///< where that happened, as stack_trace(exit)
+  std::string reason;               ///< what it said, was given for it, or is known of the fault
+  std::string reason_type;          ///< of the exception
+  bool by_signal = false;           ///< another's doing: exit, kill, or the end of one linked to it
+  std::vector<std::string> stack;   ///< where that happened, as stack_trace(exit)
 
   std::string message;         ///< the type of what it was handling; empty: nothing
   std::size_t mailbox = 0;     ///< messages that its core had taken in for it, and that waited

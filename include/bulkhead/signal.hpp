@@ -29,11 +29,11 @@ struct SignalOps {
   std::string_view name;
   Priority priority = Priority::kOrdinary;
   /// Makes the payload anew in its place, from memory that is current, for its way over the wall
-  /// around an isolated actor; null when it is no more than its bytes. Throws what making it throws,
-  /// and std::logic_error when it cannot cross: then it is as it was.
+  /// around an isolated actor; null when it is no more than its bytes. Throws what making it
+  /// throws, and std::logic_error when it cannot cross: then it is as it was.
   void (*cross)(Signal* signal) = nullptr;
-  /// Of what is asked: at which byte of the signal it says where its answer goes (core::ReplyTo). 0:
-  /// it is not.
+  /// Of what is asked: at which byte of the signal it says where its answer goes (core::ReplyTo).
+  /// 0: it is not.
   std::uint8_t reply_at = 0;
 };
 

@@ -48,8 +48,8 @@ void check(const SpawnOptions& options, const Domain& domain) {
 void check_isolation(const Isolation& isolation, const ActorClass& kind, const Domain& domain) {
   if (isolation.heap_limit < memory::Heap::kLeastLimit ||
       isolation.heap_limit > memory::Heap::kMostLimit) {
-    throw ConfigError("bulkhead: Isolation::heap_limit is " +
-                      std::to_string(isolation.heap_limit) + " bytes; it must be 4 KiB to 32 GiB");
+    throw ConfigError("bulkhead: Isolation::heap_limit is " + std::to_string(isolation.heap_limit) +
+                      " bytes; it must be 4 KiB to 32 GiB");
   }
   if (!domain.config().report_faults) {
     throw ConfigError(
@@ -300,7 +300,8 @@ void cancel_spawn(const NewActor& actor) noexcept {
   const Inside inside;
   Slot& slot = *actor.slot;
   Core* core = Core::current();
-  if (slot.state_pool != kActorsHeap) release_anywhere(slot.state, slot.state_pool, slot.state_class, core);
+  if (slot.state_pool != kActorsHeap)
+    release_anywhere(slot.state, slot.state_pool, slot.state_class, core);
   give_up(actor, actor.home != nullptr ? *actor.home->domain.load(std::memory_order_relaxed)
                                        : *core->domain.load(std::memory_order_relaxed));
 }

@@ -187,9 +187,8 @@ bool in_actor() noexcept {
 }
 
 Delivery stop(Pid actor) {
-  const core::Admission admission =
-      core::prepare_unbounded(actor, sizeof(Signal), core::block_class(sizeof(Signal)),
-                              core::Stays::kAsItIs);
+  const core::Admission admission = core::prepare_unbounded(
+      actor, sizeof(Signal), core::block_class(sizeof(Signal)), core::Stays::kAsItIs);
   if (admission.signal == nullptr) {
     core::count_refused(actor, admission.why, "stop");
     return admission.why;

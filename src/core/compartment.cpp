@@ -69,7 +69,7 @@ void discard_compartment(Compartment* compartment) noexcept {
   set_parcel_owners({});
 }
 
-// --- what it has that others know of --------------------------------------------------------------------
+// --- what it has that others know of ----------------------------------------------------------------
 
 namespace {
 
@@ -236,8 +236,7 @@ void cross_in(Compartment* to, Signal& signal) {
 void Core::admit_over_wall(const Slot& slot, Signal& signal) {
   Compartment& compartment = *compartment_of(slot);
   if (const std::size_t at = signal.ops->reply_at; at != 0) {
-    const auto* to =
-        reinterpret_cast<const ReplyTo*>(reinterpret_cast<std::byte*>(&signal) + at);
+    const auto* to = reinterpret_cast<const ReplyTo*>(reinterpret_cast<std::byte*>(&signal) + at);
     add_belonging(compartment, answer_to(*to));
   }
   if (signal.ops->cross == nullptr) return;
@@ -262,7 +261,7 @@ void Core::take_over_wall(const Slot& slot, Signal* signal) {
   }
 }
 
-// --- who spawns an isolated actor -----------------------------------------------------------------
+// --- who spawns an isolated actor -------------------------------------------------------------------
 
 struct BuildingIn::Scope {
   Scope(const NewActor& actor, Compartment* spawner)

@@ -81,8 +81,8 @@ void cross_in(Compartment* to, Signal& signal);
 
 /// From now on it has this. Owner. Throws std::bad_alloc.
 void add_belonging(Compartment& compartment, const Belonging& belonging);
-/// The same for the actor into whose memory something crosses at the moment, or else for the calling
-/// one; without effect when that is not isolated. Any thread. Throws std::bad_alloc.
+/// The same for the actor into whose memory something crosses at the moment, or else for the
+/// calling one; without effect when that is not isolated. Any thread. Throws std::bad_alloc.
 void belongs_to_caller(const Belonging& belonging);
 /// For one that has trapped. Inside.
 void release_belongings(Compartment& compartment) noexcept;

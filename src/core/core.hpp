@@ -31,6 +31,7 @@
 #include "core/poller.hpp"
 #include "core/ready_queue.hpp"
 #include "core/record_slab.hpp"
+#include "core/sending.hpp"
 #include "core/slot.hpp"
 #include "core/timer_wheel.hpp"
 #include "core/trace.hpp"
@@ -125,7 +126,6 @@ class alignas(64) Core {
   [[nodiscard]] static Core* give_way(std::uint8_t size_class) noexcept;
 
   // --- isolation (compartment.cpp) ---------------------------------------------------------------
-
   /// Where a thread goes on whose isolated actor has trapped: at the base of that actor's stack.
   static void land(void* stack);
 
@@ -339,7 +339,6 @@ class alignas(64) Core {
   void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
   static std::uint32_t discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
   // ending.cpp
-
   /// Messages that are yet to be counted; and what was in hand, for who tells of it.
   struct Settled {
     std::uint32_t handled = 0;
@@ -494,26 +493,8 @@ void hear_no_stop_requests() noexcept;
 
 /// Is it to end for a reason that is known? Owner.
 [[nodiscard]] bool is_sentenced(const Slot& slot) noexcept;
-/// Sends a signal that does not wait for its turn: its `deliver` is called with the receiver's
-/// slot, by the owner, when it comes to that, and returns null when it has made a message of the
-/// signal and queued it; else the signal is destroyed, as it is when there is no receiver.
-void send_urgent(Core& core, Pid to, Signal* signal) noexcept;
-/// The same for one that was prepared. Any thread.
-void send_urgent(Pid to, Signal* signal) noexcept;
-
-/// For a signal that was prepared before anything was known of its receiver (prepare_later).
-[[nodiscard]] Delivery admit_later(Pid to, Signal* signal) noexcept;
-
 /// The cores of the process, by index. Any thread; null when never used.
 [[nodiscard]] Core* core_at(std::uint16_t index) noexcept;
 /// Throws std::logic_error, which says why the running actor must not block here.
 [[noreturn]] void refuse_to_block();
-/// Puts a signal into the inbox of an actor of this domain, and tells its home. Its threads.
-void push_home(Slot& slot, Signal& signal) noexcept;
-
-/// For who has got the right of notification: tells the home. Any thread that may touch it (D2).
-void notify(Slot& slot) noexcept;
-/// Wakes a waiter whose epoch the caller has claimed. Any thread.
-void wake(Slot& slot) noexcept;
-
 }  // namespace bulkhead::core

@@ -85,9 +85,8 @@ Delivery send(Pid to, Exit reason, const SignalOps* ops) {
     Core::check_unwind();
     return Delivery::kQueued;
   }
-  const Admission admission =
-      prepare_unbounded(to, kSignalBytes<Exited>, block_class(kSignalBytes<Exited>),
-                        Stays::kAsItIs);
+  const Admission admission = prepare_unbounded(to, kSignalBytes<Exited>,
+                                                block_class(kSignalBytes<Exited>), Stays::kAsItIs);
   if (admission.signal == nullptr) return admission.why;
   admission.signal->ops = ops;
   admission.signal->flags = Signal::kUrgent | Signal::kLosesNothing;

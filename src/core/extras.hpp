@@ -30,7 +30,7 @@ struct SendTimer : Timer {
 /// What hardly any actor has.
 struct Rare {
   Compartment* compartment = nullptr;  // of an isolated actor: compartment.hpp
-  sync::StopSource* stop = nullptr;  // when somebody has asked for a token
+  sync::StopSource* stop = nullptr;    // when somebody has asked for a token
   /// Of each priority above ordinary: the last signal in the queue that has it, or a higher one.
   /// Only as long as the oldest one has: see file.
   Signal* last[3] = {};

@@ -198,7 +198,8 @@ namespace {
   }
   const std::uint32_t most =
       bound == Bound::kKept ? slot->mail_bound.load(std::memory_order_relaxed) : 0;
-  const Admission admission = admit(nullptr, slot, to, most, bytes, memory::kHeapClass, Stays::kAsItIs);
+  const Admission admission =
+      admit(nullptr, slot, to, most, bytes, memory::kHeapClass, Stays::kAsItIs);
   if (admission.signal == nullptr) {
     domain->gate.leave();
   } else {
@@ -219,8 +220,8 @@ Admission prepare(Pid to, std::size_t bytes, std::uint8_t size_class, Stays stay
   Slot* slot = Slab::find(to.index());
   Admission admission{nullptr, Delivery::kGone};
   if (lives(slot, to)) [[likely]] {
-    admission =
-        admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes, size_class, stays);
+    admission = admit(core, slot, to, slot->mail_bound.load(std::memory_order_relaxed), bytes,
+                      size_class, stays);
   } else {
     admission.why = why_gone(slot, *core);
   }
@@ -454,26 +455,6 @@ void commit_first(Pid to, Signal* signal, const SignalOps* ops) noexcept {
 
 void push_home(Slot& slot, Signal& signal) noexcept {
   if (slot.inbox.push_remote(&signal) == sync::Pushed::kMustNotify) notify(slot);
-}
-
-void Core::hear(Slot& slot, Signal* signal) noexcept {
-  const Pid receiver = pid_of(slot);
-  if (signal->ops->deliver(&slot, signal) != nullptr) {
-    discard(signal, receiver, DropCause::kGone);
-    return;
-  }
-  counts.sent.raise();
-  if (slot.turn == Turn::kIdle) make_ready(slot);
-}
-
-Slot* Core::find_own(Pid actor) noexcept {
-  Slot* slot = Slab::find(actor.index());
-  if (slot == nullptr || slot->home.load(std::memory_order_acquire) != index ||  // [pair slot.home]
-      !lives(slot, actor)) {
-    return nullptr;
-  }
-  if (slot->inbox.has_mail()) take_in(*slot, slot->inbox.take());
-  return slot;
 }
 
 // Its home may become this core between any two looks at it.

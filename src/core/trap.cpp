@@ -10,6 +10,7 @@
 
 #include "core/at_work.hpp"
 #include "machine/fault.hpp"
+#include "machine/last_calls.hpp"
 #include "machine/stack_trace.hpp"
 
 namespace bulkhead::core {
@@ -71,11 +72,23 @@ void on_terminate() {
   std::abort();
 }
 
+void on_last_call(machine::LastCall call, const char* what) noexcept {
+  switch (call) {
+    case machine::LastCall::kAbort:
+      return trap_if_isolated(TrapKind::kAbort, what);
+    case machine::LastCall::kAssertion:
+      return trap_if_isolated(TrapKind::kAssertion, what);
+    case machine::LastCall::kThread:
+      return trap_if_isolated(TrapKind::kThread, what);
+  }
+}
+
 }  // namespace
 
 void contain_termination() noexcept {
   static const bool installed = [] {
     earlier_handler = std::set_terminate(&on_terminate);
+    machine::watch_last_calls(&on_last_call);
     return true;
   }();
   static_cast<void>(installed);

@@ -62,7 +62,8 @@ struct Trap {
 void trap_if_isolated(TrapKind kind, std::string_view what,
                       const std::type_info* thrown = nullptr) noexcept;
 
-/// From now on std::terminate in an isolated actor ends the actor only. Once per process.
+/// From now on std::terminate, abort, failed assertions and the start of a thread in an isolated
+/// actor end the actor only. Once per process.
 void contain_termination() noexcept;
 
 }  // namespace bulkhead::core

@@ -45,4 +45,26 @@ void wake(Slot& slot) noexcept {
   if (core != nullptr) core->leave(was);
 }
 
+// --- signals that do not wait for their turn --------------------------------------------------------
+
+void Core::hear(Slot& slot, Signal* signal) noexcept {
+  const Pid receiver = pid_of(slot);
+  if (signal->ops->deliver(&slot, signal) != nullptr) {
+    discard(signal, receiver, DropCause::kGone);
+    return;
+  }
+  counts.sent.raise();
+  if (slot.turn == Turn::kIdle) make_ready(slot);
+}
+
+Slot* Core::find_own(Pid actor) noexcept {
+  Slot* slot = Slab::find(actor.index());
+  if (slot == nullptr || slot->home.load(std::memory_order_acquire) != index ||  // [pair slot.home]
+      !lives(slot, actor)) {
+    return nullptr;
+  }
+  if (slot->inbox.has_mail()) take_in(*slot, slot->inbox.take());
+  return slot;
+}
+
 }  // namespace bulkhead::core

@@ -24,7 +24,8 @@ bool is_machinery(std::string_view function) {
         "bulkhead::machine::walk_stack", "__gxx_personality", "abort", "__libc_start", "_start",
         "raise", "__GI_", "__assert_fail", "std::__glibcxx_assert_fail", "pthread_create",
         "bulkhead::core::trap_if_isolated", "bulkhead::core::(anonymous namespace)::on_terminate",
-        "on_terminate"}) {
+        "on_terminate", "on_last_call", "bulkhead::core::(anonymous namespace)::on_last_call",
+        "bulkhead::machine::(anonymous namespace)::ask"}) {
     if (function.starts_with(prefix)) return true;
   }
   return false;

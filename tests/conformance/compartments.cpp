@@ -1,5 +1,5 @@
 // Compartments: the heap of an isolated actor (B2, B17, B21), and what crosses the wall around it
-// (B4): messages, answers, timers, exits, arguments. Their traps: traps.cpp.
+// (B4, B3): messages, answers, timers, exits, arguments. Their traps: traps.cpp.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

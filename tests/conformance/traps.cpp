@@ -1,5 +1,5 @@
-// Traps: a fault of an isolated actor ends that actor, and nobody else (B3, B15, D2). The matrix of
-// faults and of the places where they happen.
+// Traps: a fault of an isolated actor ends that actor, and nobody else (B3, B15, B16, B17, D2). The
+// matrix of faults and of the places where they happen.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 
@@ -15,10 +15,10 @@
 #include <thread>
 #include <vector>
 
+#include "support/balance.hpp"
 #include "support/crashes.hpp"
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
-#include "support/balance.hpp"
 
 namespace {
 

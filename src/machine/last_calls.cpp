@@ -1,9 +1,5 @@
-// The functions of the C library by which a program ends itself, or starts a thread: called by an
-// isolated actor they are traps; by all others they do what they always do.
-//
-// A program that is linked with this library takes these, and so do the shared libraries that it
-// uses, such as that of C++. What the C library itself calls stays within it: there a lock may be
-// held.
+#include "machine/last_calls.hpp"
+
 #include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
@@ -13,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/trap.hpp"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BULKHEAD_SANITIZED 1
@@ -23,7 +18,16 @@
 #endif
 #endif
 
+namespace bulkhead::machine {
+
 namespace {
+
+constexpr std::size_t kMostText = 240;
+LastCallWatcher the_watcher = nullptr;
+
+void ask(LastCall call, const char* what) noexcept {
+  if (the_watcher != nullptr) the_watcher(call, what);
+}
 
 // The C library's own; null where there is none, as in a program without shared libraries.
 template <class Function>
@@ -33,10 +37,18 @@ Function next(const char* name) noexcept {
 
 }  // namespace
 
+void watch_last_calls(LastCallWatcher watcher) noexcept {
+  the_watcher = watcher;
+}
+
+}  // namespace bulkhead::machine
+
+using namespace bulkhead::machine;  // NOLINT: for the definitions below
+
 extern "C" {
 
 [[noreturn]] void abort() noexcept {
-  bulkhead::core::trap_if_isolated(bulkhead::TrapKind::kAbort, "abort was called");
+  ask(LastCall::kAbort, "abort was called");
   if (const auto real = next<void (*)()>("abort"); real != nullptr) real();
   std::signal(SIGABRT, SIG_DFL);
   raise(SIGABRT);
@@ -45,10 +57,10 @@ extern "C" {
 
 [[noreturn]] void __assert_fail(const char* assertion, const char* file, unsigned int line,
                                 const char* function) noexcept {
-  char what[bulkhead::core::Trap::kMostText];
+  char what[kMostText];
   std::snprintf(what, sizeof what, "`%s' is not so, at %s:%u, in %s", assertion, file, line,
                 function != nullptr ? function : "?");
-  bulkhead::core::trap_if_isolated(bulkhead::TrapKind::kAssertion, what);
+  ask(LastCall::kAssertion, what);
   using Fail = void (*)(const char*, const char*, unsigned int, const char*);
   if (const auto real = next<Fail>("__assert_fail"); real != nullptr) {
     real(assertion, file, line, function);
@@ -63,10 +75,10 @@ extern "C" {
     asm("_ZSt21__glibcxx_assert_failPKciS0_S0_");
 [[noreturn]] void library_assertion_failed(const char* file, int line, const char* function,
                                            const char* condition) noexcept {
-  char what[bulkhead::core::Trap::kMostText];
+  char what[kMostText];
   std::snprintf(what, sizeof what, "`%s' is not so, at %s:%d, in %s",
                 condition != nullptr ? condition : "?", file, line, function);
-  bulkhead::core::trap_if_isolated(bulkhead::TrapKind::kAssertion, what);
+  ask(LastCall::kAssertion, what);
   using Fail = void (*)(const char*, int, const char*, const char*);
   if (const auto real = next<Fail>("_ZSt21__glibcxx_assert_failPKciS0_S0_"); real != nullptr) {
     real(file, line, function, condition);
@@ -79,8 +91,7 @@ extern "C" {
 #ifndef BULKHEAD_SANITIZED
 int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
                    void* argument) noexcept {
-  bulkhead::core::trap_if_isolated(bulkhead::TrapKind::kThread,
-                                   "it wanted to start a thread, which could outlive it");
+  ask(LastCall::kThread, "it wanted to start a thread, which could outlive it");
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const auto real = next<Create>("pthread_create");
   return real(thread, attributes, run, argument);

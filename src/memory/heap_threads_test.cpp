@@ -163,8 +163,8 @@ TEST(HeapThreads, blocks_that_many_free_at_once_all_come_back) {
   heap->discard();
 }
 
-// The next life begins at once, in the same memory, while the frees of the one before still come: no
-// byte of it may change.
+// The next life begins at once, in the same memory, while the frees of the one before still come:
+// no byte of it may change.
 TEST(HeapThreads, frees_that_meet_a_discard_write_nothing_into_the_next_life) {
   constexpr int kThreads = 2;
   constexpr std::size_t kBlocks = 40;

@@ -151,7 +151,6 @@ class HeapStore {
 
   machine::ForkMutex lock_{machine::Nesting::kInner};
   std::size_t range_bytes_ = 0;
-  bool refused_ = false;
   std::size_t committed_ = 0;
   SegmentId fresh_ = 0;  // the first unit that belongs to no segment yet
   SegmentId free_[kOrders];

@@ -85,7 +85,8 @@ TEST(Heap, gives_blocks_of_all_sizes_that_do_not_overlap) {
   EXPECT_EQ(heap->live_blocks(), sizes.size());
   EXPECT_STREQ(heap->audit(), nullptr);
   for (const auto& [p, bytes] : blocks) {
-    EXPECT_TRUE(std::all_of(p, p + bytes, [bytes](unsigned char c) { return c == bytes % 251; }));
+    EXPECT_EQ(std::count(p, p + bytes, static_cast<unsigned char>(bytes % 251)),
+              static_cast<std::ptrdiff_t>(bytes));
     EXPECT_EQ(owner_of(p), &*heap);
     EXPECT_EQ(owner_of(p + bytes / 2), &*heap);
     heap->release(p);

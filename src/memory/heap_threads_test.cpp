@@ -100,8 +100,8 @@ TEST(HeapThreads, a_block_that_is_freed_twice_elsewhere_is_found) {
 
 TEST(HeapThreads, frees_that_come_too_late_are_counted_and_dropped) {
   Heap* heap = Heap::take(kMiB);
-  std::vector<void*> blocks;
-  for (int i = 0; i < 1000; ++i) blocks.push_back(heap->allocate(200, i % 2 == 0 ? 16 : 128));
+  std::vector<void*> blocks(1000);
+  for (std::size_t i = 0; i < 1000; ++i) blocks[i] = heap->allocate(200, i % 2 == 0 ? 16 : 128);
   heap->release(blocks[0]);
   heap->discard();
   const std::uint64_t before = heap_stats().stale_frees;

@@ -52,8 +52,9 @@ void commit(void* begin, std::size_t bytes);
 void prefer_huge_pages(void* begin, std::size_t bytes) noexcept;
 /// Asks for none: a huge page would make much of what is touched little.
 void avoid_huge_pages(void* begin, std::size_t bytes) noexcept;
-/// Makes pages fault when they are touched, where the kernel has guards that split no mapping; their
-/// memory is returned, and discard() leaves them guarded. False when it has not, or has no memory.
+/// Makes pages fault when they are touched, where the kernel has guards that split no mapping;
+/// their memory is returned, and discard() leaves them guarded. False when it has not, or has no
+/// memory.
 [[nodiscard]] bool guard(void* begin, std::size_t bytes) noexcept;
 [[nodiscard]] std::size_t page_bytes() noexcept;
 /// Returns the memory of committed pages to the kernel; they stay usable and read as zero.

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <new>
 
+#include "machine/stack.hpp"
 #include "support/process.hpp"
 
 namespace bulkhead::machine {
@@ -55,6 +56,26 @@ TEST(Pages, that_are_discarded_give_their_memory_back_and_read_as_zero) {
   range[0] = std::byte{1};
   EXPECT_EQ(range[0], std::byte{1});
   release(range, 64 * kMebibyte);
+}
+
+TEST(Pages, that_are_guarded_fault_also_after_a_discard_and_split_no_mapping) {
+  auto* range = static_cast<std::byte*>(reserve_aligned(2 * kMebibyte, kHugePageBytes));
+  commit(range, 2 * kMebibyte);
+  avoid_huge_pages(range, 2 * kMebibyte);
+  const std::size_t page = page_bytes();
+  const std::size_t mappings = support::mappings();
+  range[page] = std::byte{7};
+  ASSERT_EQ(guard(range + page, page), supported_guard() == GuardKind::kMadvise);
+  EXPECT_EQ(support::mappings(), mappings);
+  discard(range, 2 * kMebibyte);
+  range[page - 1] = std::byte{1};
+  range[2 * page] = std::byte{1};
+  const support::Ended child = support::run_in_child([range, page] {
+    std::signal(SIGSEGV, SIG_DFL);
+    static_cast<volatile std::byte*>(range)[page] = std::byte{1};
+  });
+  EXPECT_EQ(child.signal, supported_guard() == GuardKind::kMadvise ? SIGSEGV : 0);
+  release(range, 2 * kMebibyte);
 }
 
 TEST(Pages, that_cannot_be_had_are_a_bad_alloc) {

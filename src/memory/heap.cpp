@@ -151,8 +151,8 @@ bool Heap::may_hold(const Block* block) const noexcept {
 namespace {
 
 // On a visitor's thread. What it looks at may be the payload of somebody who is writing there right
-// now, if the free is a stale one: then the header is found wrong, whatever is read. That is no race
-// that matters, so it is hidden from ThreadSanitizer.
+// now, if the free is a stale one: then the header is found wrong, whatever is read. That is no
+// race that matters, so it is hidden from ThreadSanitizer.
 [[gnu::no_sanitize_thread]] std::uint64_t header_at(const void* block) {
   return *static_cast<const volatile std::uint64_t*>(block);
 }

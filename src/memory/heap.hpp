@@ -3,8 +3,8 @@
 //
 // A heap owns segments (heap_range.hpp). A block is a header of 8 bytes and the payload, which is
 // what a user gets. A header says the block's size, and carries a *tag*: a hash of the header's
-// address, the size, the block's state and the heap's *secret*, which is another one in each life of
-// the heap; in a free block also of the link to the next one. Blocks of up to 32 KiB come in
+// address, the size, the block's state and the heap's *secret*, which is another one in each life
+// of the heap; in a free block also of the link to the next one. Blocks of up to 32 KiB come in
 // classes, each with a list of free blocks, newest first. Everything else that is free is a *run*:
 // the current one, from which blocks are carved, or one in a bin of its size.
 //
@@ -29,8 +29,8 @@
 
 namespace bulkhead::memory {
 
-/// Told what is wrong when a heap is found to be corrupted, on the thread that found it, which holds
-/// no lock then. Does not return: the process is aborted if it does.
+/// Told what is wrong when a heap is found to be corrupted, on the thread that found it, which
+/// holds no lock then. Does not return: the process is aborted if it does.
 using HeapFault = void (*)(const char* what);
 /// Null: report and abort. Returns the one before.
 HeapFault set_heap_fault(HeapFault fault) noexcept;
@@ -44,7 +44,8 @@ class Heap {
   Heap& operator=(const Heap&) = delete;
 
   /// Blocks with their headers, rounded up to their classes, may come to `limit` bytes, which is
-  /// kLeastLimit to kMostLimit. From what the calling thread keeps. Null: no memory, or no addresses.
+  /// kLeastLimit to kMostLimit. From what the calling thread keeps. Null: no memory, or no
+  /// addresses.
   [[nodiscard]] static Heap* take(std::size_t limit) noexcept;
   /// Ends the heap's life with all that was given out. To what the calling thread keeps.
   void discard() noexcept;
@@ -275,12 +276,12 @@ class Heap {
   alignas(64) RemoteFrees<sync::RealSync, Block> frees_;
 };
 
-/// The heap that an address belongs to, or did when it was last in use; null when there is none. Any
-/// thread.
 /// Is it, or was it, the address of a heap's memory? Any thread.
 [[nodiscard]] inline bool is_of_heaps(const void* p) noexcept {
   return heap_range.offset(p) != SIZE_MAX;
 }
+/// The heap that an address belongs to, or did when it was last in use; null when there is none.
+/// Any thread.
 [[nodiscard]] inline Heap* owner_of(const void* p) noexcept {
   const std::size_t offset = heap_range.offset(p);
   if (offset == SIZE_MAX) [[likely]]
@@ -301,8 +302,8 @@ struct HeapStats {
   std::size_t bytes_reserved = 0;   ///< of addresses
   std::uint64_t stale_frees = 0;    ///< blocks that came back from elsewhere after their heap's end
 };
-/// Of all heaps; exact while none of them is used. Takes time in proportion to the largest number of
-/// heaps that were ever alive at once. Any thread.
+/// Of all heaps; exact while none of them is used. Takes time in proportion to the largest number
+/// of heaps that were ever alive at once. Any thread.
 [[nodiscard]] HeapStats heap_stats() noexcept;
 
 /// Reserves so many bytes of addresses for all heaps, instead of the usual 1 TiB; less where the

@@ -4,11 +4,12 @@
 #include <dlfcn.h>
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <random>
-#include <string>
+#include <thread>
 #include <vector>
 
 #include "memory/heap.hpp"
@@ -183,6 +184,35 @@ void heap_lives_at_once(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 BENCHMARK(heap_lives_at_once)->Arg(32)->Arg(10'000);
+
+// Taken here and discarded by another thread, by way of a ring of 256.
+void heap_life_across_threads(benchmark::State& state) {
+  std::array<std::atomic<Heap*>, 256> ring{};
+  std::atomic<bool> done{false};
+  std::thread other([&] {
+    for (std::size_t i = 0;; ++i) {
+      Heap* heap = nullptr;
+      for (bool last = false; heap == nullptr;) {
+        if (last) return;
+        last = done.load();
+        heap = ring[i % ring.size()].exchange(nullptr);
+        if (heap == nullptr && !last) std::this_thread::yield();
+      }
+      heap->discard();
+    }
+  });
+  std::size_t i = 0;
+  for (auto _ : state) {
+    Heap* heap = Heap::take(kLimit);
+    for (int k = 0; k < 10; ++k) benchmark::DoNotOptimize(heap->allocate(64));
+    auto& place = ring[i++ % ring.size()];
+    while (place.load() != nullptr) std::this_thread::yield();
+    place.store(heap);
+  }
+  done = true;
+  other.join();
+}
+BENCHMARK(heap_life_across_threads)->UseRealTime();
 
 void heap_free_from_elsewhere(benchmark::State& state) {
   Heap* heap = Heap::take(kLimit);

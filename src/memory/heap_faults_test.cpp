@@ -1,4 +1,4 @@
-// B2, B15: what a heap finds to be wrong, and that it writes nowhere then: blocks freed twice, blocks
+// B2: what a heap finds to be wrong, and that it writes nowhere then: blocks freed twice, blocks
 // of others, overwritten headers and links, runs over the end.
 #include <gtest/gtest.h>
 
@@ -230,8 +230,8 @@ TEST_F(HeapFaults, are_told_and_end_the_process_if_nobody_takes_care) {
     heap->release(p);
   });
   EXPECT_EQ(aborted.signal, SIGABRT);
-  EXPECT_EQ(aborted.errors,
-            "bulkhead: the heap of an actor is corrupted: " + std::string(kTwice) + "\n");
+  const std::string line = "bulkhead: the heap of an actor is corrupted: ";
+  EXPECT_TRUE(aborted.errors.starts_with(line + kTwice + "\n")) << aborted.errors;
   const auto returned = support::run_in_child([this] {
     set_heap_fault([](const char*) {});
     heap->release(heap);
@@ -239,8 +239,8 @@ TEST_F(HeapFaults, are_told_and_end_the_process_if_nobody_takes_care) {
   EXPECT_EQ(returned.signal, SIGABRT);
 }
 
-// The guard at the end of a segment, where the kernel has it: who runs on meets it, and not the next
-// heap's memory.
+// The guard at the end of a segment, where the kernel has it: who runs on meets it, and not the
+// next heap's memory.
 TEST_F(HeapFaults, a_run_over_the_end_of_a_segment_ends_at_its_guard) {
   for (const std::size_t bytes : {64u, 20'000u, 3'000'000u}) {
     void* last = nullptr;

@@ -1,5 +1,5 @@
-// Fuzz target: whatever is allocated, freed, merged and discarded, in whatever order, the heaps hold
-// what the reference says.
+// Fuzz target: whatever is allocated, freed, merged and discarded, in whatever order, the heaps
+// hold what the reference says.
 #include <cstddef>
 #include <cstdint>
 #include <span>

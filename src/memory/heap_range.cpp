@@ -73,12 +73,10 @@ bool HeapStore::reserve(std::size_t bytes) noexcept {
 
 bool HeapStore::reserve_locked(std::size_t bytes) noexcept {
   if (range_bytes_ != 0) return true;
-  if (refused_) return false;
   for (bytes = bytes / kExtent * kExtent; bytes >= kLeastRangeBytes;
        bytes = bytes / 2 / kExtent * kExtent) {
     if (try_range(bytes)) return true;
   }
-  refused_ = true;
   return false;
 }
 

@@ -1,5 +1,5 @@
-// The addresses of all heaps: one reservation for the process, cut into segments, and the table that
-// says whose they are.
+// The addresses of all heaps: one reservation for the process, cut into segments, and the table
+// that says whose they are.
 //
 // A *unit* is 16 KiB. A *segment* is 16 KiB * 2^order, at a multiple of its size from the base, and
 // is never cut or merged again. Its last page is a guard, where the kernel has guards that split no
@@ -12,8 +12,8 @@
 //  R2  A unit's owner: written by who takes its segment for a heap, read by any thread. It stays
 //      when the segment is free again: a stale free is then led to a heap that knows no such block.
 //      A unit's order is written once, before its segment is taken for the first time.
-//  R3  The rest of a unit: whoever has its segment, that is its heap's owner, the cache of a thread,
-//      or the store under its lock.
+//  R3  The rest of a unit: whoever has its segment, that is its heap's owner, the cache of a
+//      thread, or the store under its lock.
 // The loads and stores of R1 and R2 order nothing: who has a pointer into a segment got it from
 // somebody who has seen them.
 #pragma once
@@ -151,7 +151,6 @@ class HeapStore {
 
   machine::ForkMutex lock_{machine::Nesting::kInner};
   std::size_t range_bytes_ = 0;
-  bool refused_ = false;
   std::size_t committed_ = 0;
   SegmentId fresh_ = 0;  // the first unit that belongs to no segment yet
   SegmentId free_[kOrders];

@@ -4,10 +4,12 @@
 
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstring>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -83,7 +85,8 @@ TEST(Heap, gives_blocks_of_all_sizes_that_do_not_overlap) {
   EXPECT_EQ(heap->live_blocks(), sizes.size());
   EXPECT_STREQ(heap->audit(), nullptr);
   for (const auto& [p, bytes] : blocks) {
-    EXPECT_TRUE(std::all_of(p, p + bytes, [bytes](unsigned char c) { return c == bytes % 251; }));
+    EXPECT_EQ(std::count(p, p + bytes, static_cast<unsigned char>(bytes % 251)),
+              static_cast<std::ptrdiff_t>(bytes));
     EXPECT_EQ(owner_of(p), &*heap);
     EXPECT_EQ(owner_of(p + bytes / 2), &*heap);
     heap->release(p);
@@ -419,6 +422,34 @@ TEST(HeapDeathTest, ends_with_the_addresses_when_they_are_few) {
     Heap* heap = Heap::take(kMiB);
     if (heap == nullptr || heap->allocate(1000) == nullptr) std::_Exit(5);
     heap->discard();
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");
+}
+
+// With a limit to the address space there are fewer addresses, or none until it is raised.
+TEST(HeapDeathTest, gets_along_with_little_address_space) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  std::size_t mapped = 0;
+  std::ifstream("/proc/self/statm") >> mapped;
+  mapped *= machine::page_bytes();
+  if (mapped > kUsualRangeBytes) return;  // sanitizers reserve terabytes themselves
+  const auto limit_to = [](std::size_t bytes) {
+    rlimit limit{};
+    getrlimit(RLIMIT_AS, &limit);
+    limit.rlim_cur = bytes;
+    setrlimit(RLIMIT_AS, &limit);
+  };
+  const auto run = [&] {
+    limit_to(mapped + 20 * kMiB);
+    if (Heap::take(kMiB) != nullptr) std::_Exit(1);
+    if (reserve_heaps(kUsualRangeBytes)) std::_Exit(2);
+    limit_to(mapped + 500 * kMiB);
+    Heap* heap = Heap::take(kMiB);
+    if (heap == nullptr) std::_Exit(3);
+    const std::size_t reserved = heap_stats().bytes_reserved;
+    if (reserved < kLeastRangeBytes || reserved > 512 * kMiB) std::_Exit(4);
+    if (fill(*heap, 1000).size() < 900 || heap->audit() != nullptr) std::_Exit(5);
     std::_Exit(0);
   };
   EXPECT_EXIT(run(), testing::ExitedWithCode(0), "");

@@ -4,19 +4,19 @@
 // A heap lives again and again at the same place. Its *epoch* is the number of its lives so far.
 // One word says the epoch, and guards the list:
 //
-// | state     | meaning                                 | transition             | moved by         |
-// |-----------|-----------------------------------------|------------------------|------------------|
-// | Quiet     | the list is empty                       | -> Held                | a visitor        |
-// | Some      | there are blocks in the list            | -> Held                | a visitor, owner |
-// | Held      | somebody is at the list and its blocks  | -> Quiet, Some         | its holder       |
-// |           |                                         | -> Held, with sleepers | who is to sleep  |
-// | any but   |                                         | -> Quiet, next epoch   | owner: discard   |
-// | Held      |                                         |                        |                  |
+// | state     | meaning                               | transition             | moved by         |
+// |-----------|---------------------------------------|------------------------|------------------|
+// | Quiet     | the list is empty                     | -> Held                | a visitor        |
+// | Some      | there are blocks in the list          | -> Held                | a visitor, owner |
+// | Held      | somebody is at the list or its blocks | -> Quiet, Some         | its holder       |
+// |           |                                       | -> Held, with sleepers | who is to sleep  |
+// | any but   |                                       | -> Quiet, next epoch   | owner: discard   |
+// | Held      |                                       |                        |                  |
 //
 // Rules
 //  F1  A visitor looks at a block, and writes into it, only while it holds the word; the epoch does
-//      not change meanwhile. So it writes only into blocks of the life that it has seen, and nothing
-//      is written after a discard has returned: the memory is its next user's.
+//      not change meanwhile. So it writes only into blocks of the life that it has seen, and
+//      nothing is written after a discard has returned: the memory is its next user's.
 //  F2  A block that was pushed is taken once, by its owner, who sees what the visitor has written;
 //      or its life ends before.
 //  F3  What a visitor finds to be no block of this life is left alone.
@@ -48,9 +48,9 @@ class RemoteFrees {
 
   explicit RemoteFrees(std::uint32_t epoch = 0) noexcept : word_(epoch << kEpochShift) {}
 
-  /// Any thread. `mark(block, epoch, next)` says whether it is a block in use of that life, and then
-  /// marks it as freed, and links it; it may find that another block is meant. It is called under
-  /// the lock.
+  /// Any thread. `mark(block, epoch, next)` says whether it is a block in use of that life, and
+  /// then marks it as freed, and links it; it may find that another block is meant. It is called
+  /// under the lock.
   template <class Mark>
   [[nodiscard]] RemoteFree push_remote(Block* block, Mark mark) noexcept {
     const std::uint32_t seen = hold();

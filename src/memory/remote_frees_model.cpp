@@ -2,12 +2,13 @@
 //
 //   come_back   F2: visitors free a block each while the owner takes what there is: each block
 //       comes back once, with what its visitor has written before
-//   discarded   F1, F3: the heap is discarded meanwhile, and its owner writes all over the memory at
-//       once; a block of the next life is freed by another visitor: it alone comes back, nobody
+//   discarded   F1, F3: the heap is discarded meanwhile, and its owner writes all over the memory
+//       at once; a block of the next life is freed by another visitor: it alone comes back, nobody
 //       writes into the memory after the discard, and what is freed too late is told as stale
 //
-// The header of a block is an atomic here, as a stale free may look at it while its next user writes
-// there. Broken copies follow: the same code with memory orders weaker, and with one thing wrong.
+// The header of a block is an atomic here, as a stale free may look at it while its next user
+// writes there. Broken copies follow: the same code with memory orders weaker, and with one thing
+// wrong.
 #include "memory/remote_frees.hpp"
 
 #include <gtest/gtest.h>

@@ -69,7 +69,7 @@ void discard_compartment(Compartment* compartment) noexcept {
   set_parcel_owners({});
 }
 
-// --- what it has that others know of ----------------------------------------------------------------
+// --- what it has that others know of -------------------------------------------------------------
 
 namespace {
 
@@ -261,7 +261,7 @@ void Core::take_over_wall(const Slot& slot, Signal* signal) {
   }
 }
 
-// --- who spawns an isolated actor -------------------------------------------------------------------
+// --- who spawns an isolated actor ----------------------------------------------------------------
 
 struct BuildingIn::Scope {
   Scope(const NewActor& actor, Compartment* spawner)

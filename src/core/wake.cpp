@@ -45,7 +45,7 @@ void wake(Slot& slot) noexcept {
   if (core != nullptr) core->leave(was);
 }
 
-// --- signals that do not wait for their turn --------------------------------------------------------
+// --- signals that do not wait for their turn -----------------------------------------------------
 
 void Core::hear(Slot& slot, Signal* signal) noexcept {
   const Pid receiver = pid_of(slot);

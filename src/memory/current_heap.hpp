@@ -4,11 +4,9 @@
 
 #include <cstdint>
 
-#include "sync/atomic.hpp"
+#include "memory/heap.hpp"
 
 namespace bulkhead::memory {
-
-class Heap;
 
 struct CurrentHeap {
   /// Of the actor whose turn it is; null: it is not isolated, or there is none.
@@ -17,7 +15,7 @@ struct CurrentHeap {
   Heap* other = nullptr;
   /// Not 0 while the runtime's code is at work, whose memory is the process's. Never null once
   /// there was a heap.
-  const sync::RealSync::atomic<std::uint8_t>* inside = nullptr;
+  const sync::SharedByte* inside = nullptr;
 
   [[nodiscard]] Heap* of_caller() const noexcept {
     if (heap == nullptr) [[likely]]

@@ -95,6 +95,9 @@ static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t),
               "a futex word must be as the kernel sees it");
 static_assert(sizeof(RealPlain<std::uint32_t>) == sizeof(std::uint32_t), "it must cost nothing");
 
+/// What one thread writes, and others may read at any time.
+using SharedByte = RealSync::atomic<std::uint8_t>;
+
 }  // namespace bulkhead::sync
 
 #undef BULKHEAD_SYNC_TSAN

@@ -71,6 +71,7 @@ struct NewActor {
   Core* home;  // null: the caller's core
   Extras* extras = nullptr;
   Bond* bonds[2] = {};
+  bool crosses = false;  // its maker is isolated
 };
 
 /// `domain` null: the caller's, which must be an actor. Throws SpawnError, ConfigError, bad_alloc.
@@ -87,18 +88,8 @@ struct CancelSpawn {
   }
 };
 
-/// Constructs in place; if that throws, nothing of the actor is left, and the spawner has the
-/// exception.
-template <class State, class... Args>
-Pid spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain, Args&&... args) {
-  const NewActor actor = begin_spawn(kind, options, domain);
-  CancelSpawn cancel{&actor};
-  ::new (actor.state) State(std::forward<Args>(args)...);
-  cancel.actor = nullptr;
-  return finish_spawn(actor, kind, options);
-}
-
-/// While the state of an isolated actor is put into its heap, by its spawner: that is current.
+/// While an actor's state is made, by its spawner, in the memory of an isolated actor, or by one in
+/// that of others: that is current.
 class BuildingIn {
  public:
   explicit BuildingIn(const NewActor& actor);
@@ -114,13 +105,73 @@ class BuildingIn {
 /// Throws ConfigError: an isolated actor cannot be given this.
 [[noreturn]] void refuse_to_isolate(std::string_view type);
 
+/// What can be given to an actor across a wall.
+template <class T>
+inline constexpr bool kCrossesAsArgument = kStaysAsItIs<T> || Crossable<T>;
+
+template <class First, class... Rest>
+constexpr std::string_view first_that_cannot_cross() {
+  if constexpr (!kCrossesAsArgument<First> || sizeof...(Rest) == 0) {
+    return type_name<First>();
+  } else {
+    return first_that_cannot_cross<Rest...>();
+  }
+}
+
+template <class T>
+T argument_anew(const T& from) {
+  if constexpr (kStaysAsItIs<T>) {
+    return from;
+  } else {
+    return crossing::anew(from);
+  }
+}
+
+/// What was handed over has left an argument that was moved from.
+template <class Arg>
+void leave_argument(std::remove_reference_t<Arg>& argument) noexcept {
+  using T = std::remove_reference_t<Arg>;
+  if constexpr (!std::is_lvalue_reference_v<Arg> && !std::is_const_v<T> && !kStaysAsItIs<T>) {
+    crossing::leave(argument);
+  }
+}
+
+/// For an isolated spawner, whose memory others must not hold.
+template <class State, class... Args>
+void construct_over_wall(const NewActor& actor, Args&&... args) {
+  if constexpr (!(kCrossesAsArgument<std::decay_t<Args>> && ...)) {
+    refuse_to_isolate(first_that_cannot_cross<std::decay_t<Args>...>());
+  } else if constexpr (!std::is_constructible_v<State, std::decay_t<Args>...>) {
+    refuse_to_isolate(type_name<State>());
+  } else {
+    const BuildingIn process(actor);
+    ::new (actor.state) State(argument_anew<std::decay_t<Args>>(args)...);
+    (leave_argument<Args>(args), ...);
+  }
+}
+
+/// Constructs in place; if that throws, nothing of the actor is left, and the spawner has the
+/// exception.
+template <class State, class... Args>
+Pid spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain, Args&&... args) {
+  const NewActor actor = begin_spawn(kind, options, domain);
+  CancelSpawn cancel{&actor};
+  if (actor.crosses) [[unlikely]] {
+    construct_over_wall<State>(actor, std::forward<Args>(args)...);
+  } else {
+    ::new (actor.state) State(std::forward<Args>(args)...);
+  }
+  cancel.actor = nullptr;
+  return finish_spawn(actor, kind, options);
+}
+
 /// An isolated actor of class A before it is constructed, which it does itself, in its own turn:
 /// what it is constructed from has crossed into its heap.
 template <class A, class... Args>
 class Cell {
  public:
   template <class... From>
-  explicit Cell(const From&... from) : arguments_(argument<Args>(from)...) {}
+  explicit Cell(const From&... from) : arguments_(argument_anew<Args>(from)...) {}
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
   ~Cell() {
@@ -137,15 +188,6 @@ class Cell {
   }
 
  private:
-  template <class T>
-  static T argument(const T& from) {
-    if constexpr (kStaysAsItIs<T>) {
-      return from;
-    } else {
-      return crossing::anew(from);
-    }
-  }
-
   union {
     A actor_;  // first: handlers are called with a pointer to it
   };
@@ -310,28 +352,6 @@ constexpr void check_arguments() {
   static_assert(std::is_abstract_v<Actor> || std::is_constructible_v<Actor, Arguments...>,
                 "bulkhead: an actor of this class cannot be constructed from these arguments "
                 "(Actor and Arguments above), or its constructor is not public");
-}
-
-/// What an isolated actor can be constructed from.
-template <class T>
-inline constexpr bool kCrossesAsArgument = kStaysAsItIs<T> || Crossable<T>;
-
-template <class First, class... Rest>
-constexpr std::string_view first_that_cannot_cross() {
-  if constexpr (!kCrossesAsArgument<First> || sizeof...(Rest) == 0) {
-    return type_name<First>();
-  } else {
-    return first_that_cannot_cross<Rest...>();
-  }
-}
-
-/// What was handed over has left an argument that was moved from.
-template <class Arg>
-void leave_argument(std::remove_reference_t<Arg>& argument) noexcept {
-  using T = std::remove_reference_t<Arg>;
-  if constexpr (!std::is_lvalue_reference_v<Arg> && !std::is_const_v<T> && !kStaysAsItIs<T>) {
-    crossing::leave(argument);
-  }
 }
 
 template <class A, class... Args>

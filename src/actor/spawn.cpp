@@ -276,6 +276,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
     throw SpawnError("bulkhead: no actor can be made: the runtime is shutting down");
   }
   NewActor actor{nullptr, nullptr, nullptr};
+  actor.crosses = core != nullptr && crosses_from(*core);
   try {
     actor.home = home_elsewhere(options, core, *domain);
     actor.slot = take_slot(actor.home, core, *domain);

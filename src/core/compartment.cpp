@@ -264,12 +264,11 @@ void Core::take_over_wall(const Slot& slot, Signal* signal) {
 // --- who spawns an isolated actor ----------------------------------------------------------------
 
 struct BuildingIn::Scope {
-  Scope(const NewActor& actor, Compartment* spawner)
+  Scope(Compartment* made, Compartment* spawner)
       : spawner_(spawner),
-        across_({.heap = actor.extras->rare->compartment->heap,
-                 .owner = actor.extras->rare->compartment},
+        across_({.heap = made != nullptr ? made->heap : nullptr, .owner = made},
                 spawner != nullptr ? spawner->heap : nullptr,
-                {parcel_owners().from, &actor.extras->rare->compartment->parcels}) {}
+                {parcel_owners().from, made != nullptr ? &made->parcels : nullptr}) {}
   Compartment* spawner_;
   Across across_;
 };
@@ -283,7 +282,8 @@ BuildingIn::BuildingIn(const NewActor& actor) {
     if (core != nullptr && crosses_from(*core)) spawner = compartment_of(*core->running);
     if (spawner != nullptr) spawner->spawning.push_back(actor);
   }
-  new (scope_) Scope(actor, spawner);
+  const bool isolated = actor.slot->state_pool == kActorsHeap;
+  new (scope_) Scope(isolated ? actor.extras->rare->compartment : nullptr, spawner);
 }
 
 BuildingIn::~BuildingIn() {
@@ -333,9 +333,9 @@ OverWall::~OverWall() { reinterpret_cast<Across*>(scope_)->~Across(); }
 }
 
 void refuse_to_isolate(std::string_view type) {
-  throw ConfigError("bulkhead: SpawnOptions::isolated: " + std::string(type) +
-                    " cannot cross into an isolated actor: see check_crossable; functions must be "
-                    "no more than their bytes");
+  throw ConfigError("bulkhead: an actor is spawned with " + std::string(type) +
+                    ", which cannot cross to or from an isolated actor: see check_crossable; "
+                    "functions must be no more than their bytes");
 }
 
 // --- how it ends --------------------------------------------------------------------------------

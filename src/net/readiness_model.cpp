@@ -222,6 +222,15 @@ struct LeavesItOpen : Right {
   }
 };
 
+struct GivesAwayUnseen : Right {
+  bool hand_over(std::uint64_t generation) {
+    const std::uint64_t word = word_.load(kAcquire);
+    if (!open_to(word, generation) || (word & kOperations) != 0) return false;
+    word_.store(next_generation(word) | (word & kBits), kSeqCst);
+    return true;
+  }
+};
+
 // --- the theorems ---
 
 template <class AnyReadiness>
@@ -284,6 +293,33 @@ model::Result closed_once(const model::Options& options) {
     auto s = make_state<AnyReadiness>(run);
     run.thread("reader", [s] {
       model::check(s->operation(Direction::kRead, 0).read(2) == Done::kClosed, "nothing was sent");
+    });
+    run.thread("writer", [s] {
+      auto operation = s->operation(Direction::kWrite, 1);
+      if (!operation.enter()) return;
+      model::check(s->socket.closed.load(kRelaxed) == 0, "it is open while somebody is at work");
+      operation.leave();
+    });
+    run.thread("closer", [s] { s->close(); });
+    run.finally([s] { model::check(s->socket.closed.load() == 1, "it was closed"); });
+  });
+}
+
+// The owner gives it to another actor, which closes it, while somebody closes it by the old
+// generation, or is at a short call.
+template <class AnyReadiness>
+model::Result given_away(const model::Options& options) {
+  return model::explore(options, [](model::Run& run) {
+    auto s = make_state<AnyReadiness>(run);
+    run.thread("giver", [s] {
+      if (!s->readiness.hand_over(s->generation)) {
+        s->close();
+        return;
+      }
+      if (s->readiness.close(s->generation + 1, s->actors) == Closed::kMustClose) {
+        s->readiness.vacate();
+        s->socket.close();
+      }
     });
     run.thread("writer", [s] {
       auto operation = s->operation(Direction::kWrite, 1);
@@ -364,6 +400,18 @@ TEST(ReadinessModel, a_close_that_wakes_nobody_is_found) {
 
 TEST(ReadinessModel, a_close_that_nobody_carries_out_is_found) {
   EXPECT_TRUE(closed_once<LeavesItOpen>({}).found("it was closed"));
+}
+
+TEST(ReadinessModel, a_descriptor_that_is_given_away_is_closed_once) {
+  for (const bool weak : {false, true}) {
+    const auto result = given_away<Right>({.preemption_bound = 3, .weak = weak});
+    EXPECT_TRUE(result.ok()) << result.report();
+  }
+}
+
+TEST(ReadinessModel, a_gift_that_overlooks_what_others_do_is_found) {
+  const auto result = given_away<GivesAwayUnseen>({});
+  EXPECT_TRUE(result.found("closed")) << result.report();
 }
 
 TEST(ReadinessModel, a_late_report_ends_only_waits_for_this_descriptor) {

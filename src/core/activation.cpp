@@ -155,7 +155,7 @@ template <bool kIsolated>
 void Core::deliver_batch(Slot& slot, machine::Stack* me) { deliver<false>(slot, me); }
 
 [[gnu::noinline, gnu::cold]] void Core::deliver_isolated(Slot& slot, machine::Stack* me) {
-  me->handled = 0;
+  me->handled = me->dropped = 0;
   enter_compartment(slot);
   deliver<true>(slot, me);
   leave_compartment();

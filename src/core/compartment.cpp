@@ -361,6 +361,7 @@ void Core::destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>&
   Core* core = current();
   machine::Stack& me = *core->stack;
   me.handled = settled.handled;
+  me.dropped = settled.dropped;
   me.exit = &exit;
   me.told = told.release();
   me.crash = me.told != nullptr ? me.told->crash.get() : nullptr;
@@ -437,7 +438,7 @@ void Core::end_trapped(Slot& slot, machine::Stack* me, Trap& trap) {
   me->exit = &exit;
   withdraw_making(*compartment_of(slot));
   for (const NewActor& each : std::exchange(compartment_of(slot)->spawning, {})) cancel_spawn(each);
-  settled.dropped = discard_in_hand(slot, me, DropCause::kHandlerFailed);
+  settled.dropped = me->dropped + discard_in_hand(slot, me, DropCause::kHandlerFailed);
   release_belongings(*compartment_of(slot));
   finish(slot, std::exchange(exit, Exit()), settled);
 }

@@ -60,6 +60,7 @@ struct alignas(64) Stack {
   CrashReport* crash = nullptr;  // and what is to be told of it
   core::Told* told = nullptr;    // with that, where a trap could part it from who holds it
   std::uint32_t handled = 0;     // messages of this batch, of an isolated actor
+  std::uint32_t dropped = 0;     // and those that were dropped when it failed
   bool asked = false;            // it is being asked for its receive timeout
   StackPointer saved = nullptr;  // where to go on, while the stack is left
   Stack* next = nullptr;         // in a free list

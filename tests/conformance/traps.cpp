@@ -329,6 +329,8 @@ TEST_P(Traps, in_its_destructor_after_a_panic) {
   const Exit end = end_of<DiesBadly>(Fail{&just_throw}, &touch_null);
   EXPECT_EQ(end.kind(), Exit::Kind::kPanic);
   EXPECT_EQ(end.message(), "not here");
+  EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  support::expect_balanced(runtime.stats());
   ASSERT_TRUE(crashes->wait_for(1));
   runtime.shutdown(5s);
   ASSERT_EQ(crashes->size(), 1u);

@@ -1,5 +1,7 @@
 #include "core/at_work.hpp"
 
+#include "memory/current_heap.hpp"
+
 namespace bulkhead::core {
 
 namespace {
@@ -26,7 +28,7 @@ AtWork::AtWork() noexcept : was_(tl_seat.at.inside()) {
 }
 
 const Slot* AtWork::isolated() const noexcept {
-  if (was_ != 0) return nullptr;
+  if (was_ != 0 && was_ != memory::CurrentHeap::kCrossing) return nullptr;
   const Slot* slot = nullptr;
   if (away_ != nullptr) {
     slot = away_->away;

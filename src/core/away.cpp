@@ -68,7 +68,11 @@ void Core::come_home(Worker& worker) noexcept {
   home.generation = ~worker.away->generation.load(std::memory_order_relaxed);
   home.pool = kHeapPool;
   worker.homecoming = &home;
+  const Slot& slot = *static_cast<Slot*>(worker.away);
+  const bool isolated = slot.isolated();
+  if (isolated) leave_compartment();
   machine::change(worker.away_stack, &worker.own, machine::thread_exceptions());
+  if (isolated) enter_compartment(slot);  // in another thread
 }
 
 // The owner finds a signal in the inbox that is for no incarnation that lives.

@@ -179,26 +179,48 @@ struct Destination {
 class Across {
  public:
   Across(Destination to, memory::Heap* from, ParcelOwners owners) noexcept
-      : before_(memory::current_heap),
-        was_crossing_(std::exchange(is_crossing, true)),
-        crossed_to_(std::exchange(crosses_to, to.owner)),
-        parcels_(owners) {
-    memory::current_heap = {to.heap, from, &tl_seat.at.inside_word()};
-  }
+      : was_(come_in()), before_(begin(to, from, owners)) {}
   Across(const Across&) = delete;
   Across& operator=(const Across&) = delete;
-  ~Across() {
-    memory::current_heap = before_;
-    is_crossing = was_crossing_;
-    crosses_to = crossed_to_;
-  }
+  ~Across() { end(before_, was_); }
 
  private:
-  const base::Critical critical_{"a message crosses the wall around an isolated actor"};
-  const memory::CurrentHeap before_;
-  const bool was_crossing_;
-  Compartment* const crossed_to_;
-  const ParcelsGo parcels_;
+  // Of the thread. All of it is read and written out of line: to come in may be to change threads.
+  struct State {
+    memory::CurrentHeap heap;
+    ParcelOwners parcels;
+    const char* critical;
+    bool is_crossing;
+    Compartment* crosses_to;
+  };
+
+  // Inside, so that nobody takes the core away meanwhile. (Who was away comes home first.)
+  static std::uint8_t come_in() noexcept {
+    const std::uint8_t was = was_inside();
+    static_cast<void>(enter(memory::CurrentHeap::kCrossing));
+    return was;
+  }
+  [[gnu::noinline]] static State begin(Destination to, memory::Heap* from,
+                                       ParcelOwners owners) noexcept {
+    const State before{memory::current_heap, set_parcel_owners(owners), base::critical, is_crossing,
+                       crosses_to};
+    memory::current_heap = {to.heap, from, &tl_seat.at.inside_word()};
+    base::critical = "a message crosses the wall around an isolated actor";
+    is_crossing = true;
+    crosses_to = to.owner;
+    return before;
+  }
+  [[gnu::noinline]] static void end(const State& before, std::uint8_t was) noexcept {
+    memory::current_heap = before.heap;
+    set_parcel_owners(before.parcels);
+    base::critical = before.critical;
+    is_crossing = before.is_crossing;
+    crosses_to = before.crosses_to;
+    tl_seat.at.leave(was);
+  }
+
+  const std::uint8_t was_;
+  const State before_;
 };
 
 memory::Heap* heap_around(const Signal& signal) noexcept {
@@ -239,10 +261,7 @@ void Core::admit_over_wall(const Slot& slot, Signal& signal) {
     const auto* to = reinterpret_cast<const ReplyTo*>(reinterpret_cast<std::byte*>(&signal) + at);
     add_belonging(compartment, answer_to(*to));
   }
-  if (signal.ops->cross == nullptr) return;
-  current()->leave();
   cross_in(&compartment, signal);
-  static_cast<void>(come_inside());
 }
 
 // The same in mid-handler. One that cannot cross is dropped.
@@ -413,6 +432,7 @@ void Core::land(void* stack) {
 void Core::go_on_after_trap(Trap trap, machine::Stack* me) {
   Core* core = back_inside(me);
   end_trapped(*core->running, me, trap);
+  leave_compartment();  // who was away has come home to it
   core = me->core;
   machine::Stack* fresh = me;
   try {

@@ -53,8 +53,12 @@ namespace {
 
 std::terminate_handler earlier_handler = nullptr;
 
+bool isolated_code_runs() noexcept {
+  return tl_seat.at.mine() != nullptr && AtWork().isolated() != nullptr;
+}
+
 // What is thrown is still there, and is asked for what it says; that is the actor's code.
-void on_terminate() {
+void trap_by_termination() noexcept {
   char what[Trap::kMostText] = "std::terminate was called";
   const std::type_info* const type = abi::__cxa_current_exception_type();
   if (type != nullptr) {
@@ -68,6 +72,10 @@ void on_terminate() {
     }
   }
   trap_if_isolated(TrapKind::kTerminate, what, type);
+}
+
+void on_terminate() {
+  if (isolated_code_runs()) trap_by_termination();
   if (earlier_handler != nullptr) earlier_handler();
   std::abort();
 }

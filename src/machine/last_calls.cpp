@@ -9,7 +9,6 @@
 #include <cstdio>
 #include <cstdlib>
 
-
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define BULKHEAD_SANITIZED 1
 #elif defined(__has_feature)
@@ -37,9 +36,7 @@ Function next(const char* name) noexcept {
 
 }  // namespace
 
-void watch_last_calls(LastCallWatcher watcher) noexcept {
-  the_watcher = watcher;
-}
+void watch_last_calls(LastCallWatcher watcher) noexcept { the_watcher = watcher; }
 
 }  // namespace bulkhead::machine
 
@@ -47,7 +44,7 @@ using namespace bulkhead::machine;  // NOLINT: for the definitions below
 
 extern "C" {
 
-[[noreturn]] void abort() noexcept {
+[[gnu::weak, noreturn]] void abort() noexcept {
   ask(LastCall::kAbort, "abort was called");
   if (const auto real = next<void (*)()>("abort"); real != nullptr) real();
   std::signal(SIGABRT, SIG_DFL);
@@ -55,8 +52,8 @@ extern "C" {
   _exit(127);
 }
 
-[[noreturn]] void __assert_fail(const char* assertion, const char* file, unsigned int line,
-                                const char* function) noexcept {
+[[gnu::weak, noreturn]] void __assert_fail(const char* assertion, const char* file,
+                                           unsigned int line, const char* function) noexcept {
   char what[kMostText];
   std::snprintf(what, sizeof what, "`%s' is not so, at %s:%u, in %s", assertion, file, line,
                 function != nullptr ? function : "?");
@@ -89,8 +86,8 @@ extern "C" {
 
 // Sanitizers have a function of their own by that name.
 #ifndef BULKHEAD_SANITIZED
-int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
-                   void* argument) noexcept {
+[[gnu::weak]] int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
+                                 void* (*run)(void*), void* argument) noexcept {
   ask(LastCall::kThread, "it wanted to start a thread, which could outlive it");
   using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
   static const auto real = next<Create>("pthread_create");

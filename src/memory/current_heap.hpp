@@ -13,14 +13,16 @@ struct CurrentHeap {
   Heap* heap = nullptr;
   /// While a message crosses: the heap that it comes from, which is the caller's too.
   Heap* other = nullptr;
-  /// Not 0 while the runtime's code is at work, whose memory is the process's. Never null once
-  /// there was a heap.
+  /// Whose code is at work: the user's, 0 or kCrossing; or the runtime's, whose memory is the
+  /// process's. Never null once there was a heap.
   const sync::SharedByte* inside = nullptr;
+  static constexpr std::uint8_t kCrossing = 4;
 
   [[nodiscard]] Heap* of_caller() const noexcept {
     if (heap == nullptr) [[likely]]
       return nullptr;
-    return inside->load(std::memory_order_relaxed) == 0 ? heap : nullptr;
+    const std::uint8_t code = inside->load(std::memory_order_relaxed);
+    return code == 0 || code == kCrossing ? heap : nullptr;
   }
 };
 

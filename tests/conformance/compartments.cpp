@@ -5,6 +5,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <map>
 #include <memory>
@@ -313,6 +314,62 @@ TEST_P(Compartments, hand_parcels_over) {
   one.send(Crash{});
   wait_for_idle();
   EXPECT_EQ(log.entries(), (std::vector<std::string>{"5000"}));
+}
+
+// One that is stuck keeps its thread, and its heap; when it comes home to another thread, the heap
+// goes along, and the thread that it leaves is nobody's.
+TEST_P(Compartments, keep_their_heap_when_they_are_left_and_come_home) {
+  if (!bulkhead::has_heaps()) return;
+  for (int round = 0; round < 5; ++round) {
+    support::Log<std::size_t> used;
+    const std::size_t outside = bulkhead::heap_bytes_used();
+    runtime.spawn_with(isolated(on_core(1)), [&used] {
+      const auto wait = [] {
+        const auto end = std::chrono::steady_clock::now() + 30ms;
+        while (std::chrono::steady_clock::now() < end) {
+        }
+      };
+      std::vector<std::unique_ptr<std::string>> texts;
+      for (int i = 0; i < 3; ++i) {
+        wait();
+        texts.push_back(std::make_unique<std::string>(10'000, 'x'));
+        this_actor::sleep_for(1ms);
+        texts.push_back(std::make_unique<std::string>(10'000, 'y'));
+        used.add(this_actor::heap_used());
+      }
+    });
+    wait_for_idle();
+    ASSERT_EQ(used.size(), 3u);
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_GE(used.entries()[i], (i + 1) * 20'000);
+    EXPECT_EQ(bulkhead::heap_bytes_used(), outside);
+    // Others take from the process, on whatever thread.
+    for (std::size_t core = 0; core < cores(); ++core) {
+      runtime.spawn_with(on_core(core), [] { static_cast<void>(std::string(10'000, 'z')); });
+    }
+    wait_for_idle();
+    EXPECT_EQ(bulkhead::heaps_live(), 0u);
+  }
+}
+
+// What an isolated actor gives to those that it spawns is theirs.
+TEST_P(Compartments, spawn_others_that_outlive_them) {
+  support::Log<std::string> log;
+  support::Event go;
+  runtime.spawn_with(isolated(on_core(0)), [&log] {
+    const auto child = bulkhead::spawn_with<Worker>(SpawnOptions{}, kLong + "1");
+    const auto twin = bulkhead::spawn_with<Worker>(isolated(), kLong + "2");
+    for (const auto& each : {child, twin}) {
+      bulkhead::spawn([each, &log] {
+        this_actor::sleep_for(2ms);
+        const auto kept = each.ask(TakeBack{});
+        log.add(kept ? kept->front() : "nothing");
+      });
+    }
+    std::abort();
+  });
+  ASSERT_TRUE(support::eventually([&] { return log.size() == 2; }));
+  wait_for_idle();
+  for (const std::string& each : log.entries()) EXPECT_EQ(each.size(), 101u) << each;
 }
 
 // --- what makes no sense -------------------------------------------------------------------------

@@ -172,7 +172,8 @@ template <class M>
 
 /// What a port has that stands for nobody: its messages are refused, and named.
 template <class M>
-inline constexpr SignalOps kNobody = {nullptr, &destroy<M>, type_name<M>()};
+inline constexpr SignalOps kNobody = {nullptr, &destroy<M>, type_name<M>(), Priority::kOrdinary,
+                                      crossing_of<M>(&cross_message<M>)};
 
 }  // namespace handler
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/bond.hpp"
+#include "core/compartment.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
 
@@ -109,7 +110,7 @@ void stop(Exit reason) {
   const core::Inside inside;
   Core* core = Core::current();
   Slot& self = caller(core, "this_actor::stop");
-  core->set_reason(self, reason, core::Sentenced::kByItself);
+  core->set_reason(self, core::outlasting(*core, std::move(reason)), core::Sentenced::kByItself);
   self.set(Slot::kStopAsked);
 }
 

@@ -49,6 +49,10 @@ void* take_in_compartment(Compartment& compartment, std::size_t bytes,
   return compartment.block = ::operator new(bytes, compartment.alignment, std::nothrow);
 }
 
+Exit outlasting(const Core& core, Exit exit) {
+  return crosses_from(core) ? bulkhead::Crossing<Exit>::cross(exit) : exit;
+}
+
 void discard_compartment(Compartment* compartment) noexcept {
   release_all(compartment->parcels);
   if (compartment->heap != nullptr) compartment->heap->discard();

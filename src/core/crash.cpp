@@ -124,8 +124,9 @@ void describe_crash(std::string state, std::string message) noexcept {
   const core::BrieflyInside inside;
   CrashReport* report = core::being_told(inside.core());
   if (report == nullptr) return;
-  report->state = std::move(state);
-  if (!message.empty() && !report->message.empty()) report->message = std::move(message);
+  // Copied: of an isolated actor they lie in its heap, which is about to go.
+  report->state = std::string(state);
+  if (!message.empty() && !report->message.empty()) report->message = std::string(message);
 }
 
 void log_line(std::string text, LineKind kind) noexcept {
@@ -140,7 +141,7 @@ void log_line(std::string text, LineKind kind) noexcept {
       if (!domain->reporter.admits(what, machine::now())) return;
       try {
         auto told = std::make_unique<core::Told>();
-        told->line = std::move(text);
+        told->line = std::string(text);  // a copy: the caller's memory may be that of a heap
         domain->reporter.put(std::move(told));
       } catch (const std::bad_alloc&) {
         domain->reporter.lost(what);

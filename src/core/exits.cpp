@@ -4,6 +4,7 @@
 
 #include "bulkhead/handler.hpp"
 #include "core/bond.hpp"
+#include "core/compartment.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
@@ -79,6 +80,11 @@ Delivery send(Pid to, Exit reason, const SignalOps* ops) {
   Core* core = Core::current();
   const bool in_actor = core != nullptr && core->running != nullptr;
   const Pid from = in_actor ? pid_of(*core->running) : Pid();
+  try {
+    if (in_actor) reason = outlasting(*core, std::move(reason));
+  } catch (const std::bad_alloc&) {
+    return Delivery::kNoMemory;
+  }
   if (in_actor && to == from &&
       (ops == &kKill || !core->running->extras || !core->running->extras->traps)) {
     core->sentence(*core->running, reason, Sentenced::kByItself);  // also a normal one

@@ -60,7 +60,7 @@ struct Compartment {
 /// Memory in its heap; null when there is no room.
 [[nodiscard]] void* take_in_compartment(Compartment& compartment, std::size_t bytes,
                                         std::size_t alignment) noexcept;
-/// An exit that the running actor gives to others; inside: if that is isolated, a copy that outlives
+/// An exit that the running actor gives to others; inside: if it is isolated, a copy that outlives
 /// it. Throws std::bad_alloc.
 [[nodiscard]] Exit outlasting(const Core& core, Exit exit);
 /// With its heap, and all that is its own.

@@ -22,6 +22,7 @@
 #include "core/reporter.hpp"
 #include "core/slab.hpp"
 #include "core/trap.hpp"
+#include "machine/fault.hpp"
 #include "machine/fiber.hpp"
 #include "memory/current_heap.hpp"
 
@@ -424,6 +425,7 @@ void give_back_exceptions(machine::ExceptionState& state) noexcept {
 void Core::land(void* stack) {
   auto* me = static_cast<machine::Stack*>(stack);
   machine::landed(me);
+  machine::reset_floating_point();
   base::critical = nullptr;  // what was in its way is gone
   is_crossing = false;
   crosses_to = nullptr;

@@ -98,12 +98,6 @@ void set_registers(ucontext_t& at, StackPointer top, EntryPoint entry, void* arg
   registers[REG_RSI] = reinterpret_cast<greg_t>(entry);
   registers[REG_RDX] = reinterpret_cast<greg_t>(argument);
   registers[REG_EFL] &= ~(kDirection | kSingleStep | kAlignmentCheck);
-  if (const fpregset_t floating = at.uc_mcontext.fpregs; floating != nullptr) {
-    floating->cwd = beginning.floating_point.__control_word;
-    floating->swd = 0;
-    floating->ftw = 0;  // all of the x87 registers are free
-    floating->mxcsr = beginning.floating_point.__mxcsr;
-  }
 }
 
 #else
@@ -112,7 +106,6 @@ void* code_address(const ucontext_t& at) noexcept {
   return reinterpret_cast<void*>(at.uc_mcontext.pc);
 }
 
-// The floating-point registers lie in a record behind, which on_landing sees to.
 void set_registers(ucontext_t& at, StackPointer top, EntryPoint entry, void* argument) noexcept {
   at.uc_mcontext.pc = reinterpret_cast<std::uintptr_t>(&bulkhead_restart);
   at.uc_mcontext.sp = reinterpret_cast<std::uintptr_t>(top);
@@ -191,9 +184,10 @@ void go_on_in(const Fault& fault, Stack* on, EntryPoint entry, void* argument) n
 
 void abandon(Stack* self, EntryPoint entry, void* argument) noexcept {
   pthread_sigmask(SIG_SETMASK, &beginning.mask, nullptr);
-  fesetenv(&beginning.floating_point);
   restart(self, self, entry, argument);
 }
+
+void reset_floating_point() noexcept { fesetenv(&beginning.floating_point); }
 
 void nap() noexcept {
   const timespec millisecond{0, 1'000'000};

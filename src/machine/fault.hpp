@@ -61,12 +61,15 @@ using FaultWatcher = bool (*)(const Fault& fault) noexcept;
 [[nodiscard]] std::size_t walk_from(const Fault& fault, std::span<void*> into) noexcept;
 
 /// In the watcher, which then returns true: the thread is to go on in entry(argument), on the stack
-/// `on` that it is on, whose frames are abandoned. The thread has a FaultStack. Entry calls landed.
+/// `on` that it is on, whose frames are abandoned. The thread has a FaultStack. Entry calls landed,
+/// and reset_floating_point.
 void go_on_in(const Fault& fault, Stack* on, EntryPoint entry, void* argument) noexcept;
 
-/// The same for a thread that has not faulted: its signal mask and floating-point environment are
-/// those of F5. On its own stack `self`.
+/// The same for a thread that has not faulted, on its own stack `self`.
 [[noreturn]] void abandon(Stack* self, EntryPoint entry, void* argument) noexcept;
+
+/// To that of a thread that has just begun.
+void reset_floating_point() noexcept;
 
 /// Lets a millisecond pass. Async-signal-safe.
 void nap() noexcept;

@@ -8,7 +8,10 @@
 #include <cfenv>
 #include <chrono>
 #include <csignal>
+#include <cstddef>
 #include <cstdlib>
+#include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -82,6 +85,23 @@ void start_thread() {
   std::thread([] {}).join();
 }
 void throw_bad_alloc() { throw std::bad_alloc(); }
+void use_up_the_heap() {
+  std::vector<std::unique_ptr<std::byte[]>> blocks;
+  for (;;) blocks.push_back(std::make_unique<std::byte[]>(100'000));
+}
+// (By way of a variable that the compiler does not look through.)
+char* volatile block = nullptr;
+void delete_twice() {
+  block = new char[24];
+  delete[] block;
+  delete[] block;
+}
+void write_behind_a_block() {
+  char* volatile first = new char[24];
+  block = new char[24];  // is next to it
+  for (std::ptrdiff_t i = 24; i < 40; ++i) first[i] = 'x';
+  delete[] block;
+}
 
 struct Case {
   const char* name;
@@ -90,25 +110,34 @@ struct Case {
   const char* message;  // part of it
 };
 
-const Case kCases[] = {
-    // each with what its message says
-    {"null access", &touch_null, TrapKind::kAccess, "near the null pointer, at address 0x0"},
-    {"wild access", &touch_nothing, TrapKind::kAccess, "SIGSEGV, at address 0x123456789000"},
-    {"no address", &touch_no_address, TrapKind::kAccess, "at an address that cannot be"},
-    {"call of null", &call_null, TrapKind::kAccess, "at address 0x0"},
-    {"stack overflow", &overflow_stack, TrapKind::kStackOverflow, "its stack has"},
-    {"division", &divide, TrapKind::kArithmetic, "an integer division by zero"},
-    {"no instruction", &break_off, TrapKind::kInstruction, "SIGILL"},
-    {"abort", &abort_it, TrapKind::kAbort, "abort was called"},
-    {"noexcept", &may_not_throw, TrapKind::kTerminate, "not here"},
-    {"terminate", &terminate_it, TrapKind::kTerminate, "std::terminate was called"},
-    {"assertion", &fail_assertion, TrapKind::kAssertion,
-     "`the sky is blue' is not so, at sky.cpp:17, in look"},
-    {"bad index", &fail_library_assertion, TrapKind::kAssertion, "__n < this->size()"},
-    {"pure virtual call", &call_pure, TrapKind::kTerminate, ""},
-    {"thread", &start_thread, TrapKind::kThread, "start a thread"},
-    {"memory", &throw_bad_alloc, TrapKind::kMemory, "std::bad_alloc"},
-};
+std::vector<Case> all_cases() {
+  std::vector<Case> cases = {
+      // each with what its message says
+      {"null access", &touch_null, TrapKind::kAccess, "near the null pointer, at address 0x0"},
+      {"wild access", &touch_nothing, TrapKind::kAccess, "SIGSEGV, at address 0x123456789000"},
+      {"no address", &touch_no_address, TrapKind::kAccess, "at an address that cannot be"},
+      {"call of null", &call_null, TrapKind::kAccess, "at address 0x0"},
+      {"stack overflow", &overflow_stack, TrapKind::kStackOverflow, "its stack has"},
+      {"division", &divide, TrapKind::kArithmetic, "an integer division by zero"},
+      {"no instruction", &break_off, TrapKind::kInstruction, "SIGILL"},
+      {"abort", &abort_it, TrapKind::kAbort, "abort was called"},
+      {"noexcept", &may_not_throw, TrapKind::kTerminate, "not here"},
+      {"terminate", &terminate_it, TrapKind::kTerminate, "std::terminate was called"},
+      {"assertion", &fail_assertion, TrapKind::kAssertion,
+       "`the sky is blue' is not so, at sky.cpp:17, in look"},
+      {"bad index", &fail_library_assertion, TrapKind::kAssertion, "__n < this->size()"},
+      {"pure virtual call", &call_pure, TrapKind::kTerminate, ""},
+      {"thread", &start_thread, TrapKind::kThread, "start a thread"},
+      {"memory", &throw_bad_alloc, TrapKind::kMemory, "std::bad_alloc"},
+  };
+  if (bulkhead::has_heaps()) {
+    cases.push_back({"heap limit", &use_up_the_heap, TrapKind::kMemory, "std::bad_alloc"});
+    cases.push_back({"double delete", &delete_twice, TrapKind::kHeap, "freed twice"});
+    cases.push_back({"overrun", &write_behind_a_block, TrapKind::kHeap, ""});
+  }
+  return cases;
+}
+const std::vector<Case> kCases = all_cases();
 
 // --- those that fail -----------------------------------------------------------------------------
 
@@ -340,9 +369,7 @@ TEST_P(Traps, in_its_destructor_after_a_panic) {
 // The core has gone on without it: it comes home to end.
 TEST_P(Traps, of_one_that_is_stuck) {
   for (const Case& each : kCases) {
-    support::Log<int> others;
-    const auto end = end_of<Worker>(FailStuck{each.fault});
-    expect(each, end);
+    expect(each, end_of<Worker>(FailStuck{each.fault}));
   }
 }
 
@@ -364,7 +391,7 @@ TEST_P(Traps, again_and_again) {
   }
   EXPECT_TRUE(support::eventually([&] { return ended == kWorkers; }));
   EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
-  EXPECT_EQ(runtime.stats().actors_trapped, kWorkers * kRounds * std::size(kCases));
+  EXPECT_EQ(runtime.stats().actors_trapped, kWorkers * kRounds * kCases.size());
   EXPECT_EQ(runtime.stats().actors(), 0u);
   support::expect_balanced(runtime.stats());
 }

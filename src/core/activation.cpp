@@ -90,17 +90,14 @@ template <bool kIsolated>
     while (signal != nullptr && handled < core->batch_) {
       slot.oldest = signal->next;
       --slot.length;
+      me->in_hand = signal;
+      me->in_hand_ops = signal->ops;
       if ((signal->flags & Slot::kMarks) != 0) [[unlikely]] {
         if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
         if ((signal->flags & Signal::kTraced) != 0) core->trace_taking(slot, *signal);
+        if (!kIsolated && (signal->flags & Signal::kCrosses) != 0) cross_in(nullptr, *signal);
       }
-      me->in_hand = signal;
-      me->in_hand_ops = signal->ops;
-      if constexpr (kIsolated) {
-        admit_over_wall(slot, *signal);
-      } else if ((signal->flags & Signal::kCrosses) != 0) [[unlikely]] {
-        cross_in(nullptr, *signal);
-      }
+      if constexpr (kIsolated) admit_over_wall(slot, *signal);
       me->seat->at.leave();
       Signal* done = signal->ops->deliver(slot.state, signal);
       core = back_inside(me);

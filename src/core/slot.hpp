@@ -172,7 +172,7 @@ struct alignas(64) Slot {
   [[nodiscard]] bool isolated() const noexcept { return (stack_class & kIsolated) != 0; }
 
   /// Of its signals: what is to be done when they are taken out of the queue.
-  static constexpr std::uint8_t kMarks = Signal::kBounded | Signal::kTraced;
+  static constexpr std::uint8_t kMarks = Signal::kBounded | Signal::kTraced | Signal::kCrosses;
 
   [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
   void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }

@@ -50,6 +50,7 @@ bool is_known(const Exit& exit) {
     case Exit::Kind::kPanic:
       return exit.message() == "it failed";
     case Exit::Kind::kStopped:
+    case Exit::Kind::kTrapped:
       break;
   }
   return false;

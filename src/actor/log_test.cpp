@@ -104,7 +104,8 @@ TEST(CrashText, as_json_is_one_line) {
                       R"(","type":"Machine","name":"","label":"","ancestors":[{"actor":")" +
                       to_string(Pid(1, 1)) + R"(","type":"Root","name":"ro\u000aot"},{"actor":")" +
                       to_string(Pid(2, 1)) +
-                      R"(","type":"Other","name":""}],"kind":"panic","reason":"broken",)"
+                      R"(","type":"Other","name":""}],"kind":"panic","trap":"",)"
+                      R"("reason":"broken",)"
                       R"("reason_type":"std::runtime_error","by_signal":false,"stack":["f","g"],)"
                       R"("message":"","mailbox":0,"handled":12,"links":[")" +
                       to_string(Pid(4, 1)) +

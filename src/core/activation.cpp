@@ -76,7 +76,7 @@ Core* Core::back_inside(machine::Stack* me) noexcept {
 // which may have blocked and gone on elsewhere. While the user's code runs, the thread is outside.
 // What an isolated actor has handled is counted where a trap does not lose it (trap.hpp).
 template <bool kIsolated>
-[[gnu::always_inline]] inline void Core::deliver(Slot& slot, machine::Stack* me) {
+[[gnu::always_inline]] inline void Core::deliver_batch_of(Slot& slot, machine::Stack* me) {
   std::uint32_t mine = 0;
   std::uint32_t& handled = kIsolated ? me->handled : mine;
   enum { kNeither, kUnwound, kFailed } thrown = kNeither;
@@ -149,12 +149,12 @@ template <bool kIsolated>
   }
 }
 
-void Core::deliver_batch(Slot& slot, machine::Stack* me) { deliver<false>(slot, me); }
+void Core::deliver_batch(Slot& slot, machine::Stack* me) { deliver_batch_of<false>(slot, me); }
 
 [[gnu::noinline, gnu::cold]] void Core::deliver_isolated(Slot& slot, machine::Stack* me) {
   me->handled = me->dropped = 0;
   enter_compartment(slot);
-  deliver<true>(slot, me);
+  deliver_batch_of<true>(slot, me);
   leave_compartment();
 }
 

@@ -325,7 +325,7 @@ class alignas(64) Core {
   static void activate_traced(Slot& slot, machine::Stack* me);
   static void begin_turn(Core* core, Slot& slot, machine::Stack* me);
   template <bool kIsolated>
-  static void deliver(Slot& slot, machine::Stack* me);
+  static void deliver_batch_of(Slot& slot, machine::Stack* me);
   static void deliver_batch(Slot& slot, machine::Stack* me);
   static void deliver_isolated(Slot& slot, machine::Stack* me);
   static void before_messages(Slot& slot, machine::Stack* me);

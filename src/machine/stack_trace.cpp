@@ -85,6 +85,7 @@ std::vector<std::string> describe_throw(std::span<void* const> addresses) {
   lines.erase(lines.begin(), std::find_if(lines.begin(), lines.end(), named));
   const auto loop = std::find_if(lines.begin(), lines.end(), [](const std::string& line) {
     return line.starts_with("bulkhead::core::Core::") ||
+           line.starts_with("void bulkhead::core::Core::") ||
            line.find(" bulkhead::handler::deliver<") != std::string::npos;
   });
   lines.erase(loop, lines.end());

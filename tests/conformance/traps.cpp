@@ -10,6 +10,7 @@
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <stdexcept>
@@ -74,7 +75,7 @@ void fail_library_assertion() {
 struct Base {
   Base() { call(); }
   virtual ~Base() = default;
-  void call() { run(); }
+  [[gnu::noinline]] void call() { run(); }
   virtual void run() = 0;
 };
 struct Derived : Base {
@@ -96,11 +97,11 @@ void delete_twice() {
   delete[] block;
   delete[] block;
 }
-void write_behind_a_block() {
-  char* volatile first = new char[24];
-  block = new char[24];  // is next to it
-  for (std::ptrdiff_t i = 24; i < 40; ++i) first[i] = 'x';
-  delete[] block;
+void write_behind_blocks() {
+  char* volatile blocks[8];
+  for (auto& each : blocks) each = new char[24];
+  for (auto& each : blocks) std::memset(each + 24, 'x', 16);  // where the next one begins
+  for (auto& each : blocks) delete[] each;
 }
 
 struct Case {
@@ -133,7 +134,7 @@ std::vector<Case> all_cases() {
   if (bulkhead::has_heaps()) {
     cases.push_back({"heap limit", &use_up_the_heap, TrapKind::kMemory, "std::bad_alloc"});
     cases.push_back({"double delete", &delete_twice, TrapKind::kHeap, "freed twice"});
-    cases.push_back({"overrun", &write_behind_a_block, TrapKind::kHeap, ""});
+    cases.push_back({"overrun", &write_behind_blocks, TrapKind::kHeap, ""});
   }
   return cases;
 }
@@ -368,9 +369,7 @@ TEST_P(Traps, in_its_destructor_after_a_panic) {
 
 // The core has gone on without it: it comes home to end.
 TEST_P(Traps, of_one_that_is_stuck) {
-  for (const Case& each : kCases) {
-    expect(each, end_of<Worker>(FailStuck{each.fault}));
-  }
+  for (const Case& each : kCases) expect(each, end_of<Worker>(FailStuck{each.fault}));
 }
 
 // Many, one after the other and at once, on the same threads and slots.

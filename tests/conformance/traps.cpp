@@ -73,9 +73,9 @@ void fail_library_assertion() {
   zero = few[index] * 0;
 }
 struct Base {
-  Base() { call(); }
+  Base() { call(this); }
   virtual ~Base() = default;
-  [[gnu::noinline]] void call() { run(); }
+  static void call(Base* volatile base) { base->run(); }
   virtual void run() = 0;
 };
 struct Derived : Base {

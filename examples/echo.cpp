@@ -13,7 +13,8 @@
 //
 // The last is for trials: it kills actors of the tree at random, to show that the service goes on.
 //
-// Each second in which something has changed it prints what it does. Ctrl-C or SIGTERM: it accepts
+// Each second in which something has changed it prints what it does, and a line for each of the first
+// traps. Ctrl-C or SIGTERM: it accepts
 // no more, lets connections finish, closes those that do not, and exits with 0. A second signal
 // ends it at once.
 #include <bulkhead/net.hpp>
@@ -52,12 +53,15 @@ struct Settings {
   std::optional<std::chrono::duration<double>> kill_every;
 };
 
+constexpr unsigned kMostTold = 5;  // of the traps of a second, each in a line
+
 struct Counts {
   std::atomic<std::uint64_t> open{0};  // counted down when its actor has ended, however that was
   std::atomic<std::uint64_t> accepted{0};
   std::atomic<std::uint64_t> shed{0};
   std::atomic<std::uint64_t> requests{0};
   std::atomic<std::uint64_t> killed{0};
+  std::atomic<unsigned> told{0};  // traps, in this second
 };
 
 // One client. It owns its stream, which is closed with it, however it ends.
@@ -245,6 +249,7 @@ bulkhead::SupervisorSpec tree(bulkhead::Runtime& runtime, Service& service) {
   auto statistics = bulkhead::child_thread("statistics", [&service] {
     for (;;) {
       bulkhead::this_actor::sleep_for(1s);
+      service.counts.told = 0;
       service.report->print();
     }
   });
@@ -287,6 +292,7 @@ int serve(const Settings& settings) {
     if (!death.actor_type.ends_with("Connection")) return;
     --service.counts.open;
     if (death.exit.kind() != bulkhead::Exit::Kind::kTrapped) return;
+    if (++service.counts.told > kMostTold) return;  // the others are counted
     std::printf("connection %s trapped, which is contained: %s\n", to_string(death.actor).c_str(),
                 std::string(death.exit.message()).c_str());
     std::fflush(stdout);

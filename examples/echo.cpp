@@ -13,10 +13,9 @@
 //
 // The last is for trials: it kills actors of the tree at random, to show that the service goes on.
 //
-// Each second in which something has changed it prints what it does, and a line for each of the first
-// traps. Ctrl-C or SIGTERM: it accepts
-// no more, lets connections finish, closes those that do not, and exits with 0. A second signal
-// ends it at once.
+// Each second in which something has changed it prints what it does, and a line for each of the
+// first traps. Ctrl-C or SIGTERM: it accepts no more, lets connections finish, closes those that do
+// not, and exits with 0. A second signal ends it at once.
 #include <bulkhead/net.hpp>
 #include <bulkhead/otp.hpp>
 

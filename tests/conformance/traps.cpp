@@ -4,6 +4,7 @@
 #include <bulkhead/bulkhead.hpp>
 
 #include <cxxabi.h>
+#include <sys/mman.h>
 
 #include <atomic>
 #include <cassert>
@@ -45,7 +46,8 @@ int* volatile nowhere = nullptr;
 volatile int zero = 0;
 
 void touch_null() { *nowhere = 1; }
-void touch_nothing() { *reinterpret_cast<volatile int*>(std::uintptr_t{0x123456789000}) = 1; }
+void* const no_mans_page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+void touch_nothing() { *static_cast<volatile int*>(no_mans_page) = 1; }
 void touch_no_address() {
   *reinterpret_cast<volatile int*>(std::uintptr_t{0x8000'0000'0000'0000}) = 1;
 }
@@ -109,8 +111,7 @@ std::vector<Case> all_cases() {
   std::vector<Case> cases = {
       // each with what its message says
       {"null access", &touch_null, TrapKind::kAccess, "near the null pointer, at address 0x0"},
-      {"wild access", &touch_nothing, TrapKind::kAccess, "SIGSEGV, at address 0x123456789000"},
-      {"no address", &touch_no_address, TrapKind::kAccess, "at an address that cannot be"},
+      {"wild access", &touch_nothing, TrapKind::kAccess, "SIGSEGV, at address 0x"},
       {"call of null", &call_null, TrapKind::kAccess, "at address 0x0"},
       {"stack overflow", &overflow_stack, TrapKind::kStackOverflow, "its stack has"},
       {"division", &divide, TrapKind::kArithmetic, "an integer division by zero"},
@@ -126,6 +127,8 @@ std::vector<Case> all_cases() {
       {"memory", &throw_bad_alloc, TrapKind::kMemory, "std::bad_alloc"},
   };
   if (bulkhead::has_heaps()) {
+    // (A sanitizer has no record of such addresses.)
+    cases.push_back({"no address", &touch_no_address, TrapKind::kAccess, "that cannot be"});
     cases.push_back({"heap limit", &use_up_the_heap, TrapKind::kMemory, "std::bad_alloc"});
     cases.push_back({"double delete", &delete_twice, TrapKind::kHeap, "freed twice"});
     cases.push_back({"overrun", &write_behind_blocks, TrapKind::kHeap, ""});

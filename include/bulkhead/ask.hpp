@@ -135,8 +135,10 @@ struct ReplyFrame : AskFrame {
   ReplyFrame& operator=(const ReplyFrame&) = delete;
   ~ReplyFrame() {
     if (outcome == Outcome::kAnswered) value.~R();
-    if (heap != nullptr) [[unlikely]]
-      MessageHeap::discard(heap);
+    if constexpr (!kStaysAsItIs<R>) {
+      if (heap != nullptr) [[unlikely]]
+        MessageHeap::discard(heap);
+    }
   }
 
   /// The value, which is there, for the asker.

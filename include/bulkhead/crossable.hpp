@@ -384,26 +384,9 @@ inline constexpr Fault kFault = find_fault<T>();
 
 // --- what it is made of ---
 
-/// Types<what T is made of>, in order; empty where there is nothing, or where T is trusted.
+/// As for what is sent; trusted is a class that says how it crosses.
 template <class T>
-constexpr auto find_parts() {
-  using Class = std::remove_cv_t<T>;
-  if constexpr (std::is_array_v<T>) {
-    return Types<std::remove_extent_t<T>>{};
-  } else if constexpr (!std::is_class_v<T> || kOwn<Class> || !kComplete<T> ||
-                       sendable::is_empty<T>()) {
-    return Types<>{};
-  } else if constexpr (!kStdTemplate<Class>.empty()) {
-    return typename Arguments<Class>::List{};
-  } else if constexpr (members::kCount<Class> != members::kUnknown) {
-    return members::Of<Class>{};
-  } else {
-    return Types<>{};
-  }
-}
-
-template <class T>
-using Parts = decltype(find_parts<T>());
+using Parts = decltype(sendable::find_parts<T, kOwn<std::remove_cv_t<T>>>());
 
 template <class T, class Within>
 constexpr bool find_clean();

@@ -86,9 +86,6 @@ class Exit {
   /// has crossed to or from an isolated actor.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
 
-  /// Lets go of the exception itself; what it said and was remains. Not of one that was copied.
-  void forget_failure() noexcept;
-
   /// Where the exception was thrown, or the fault happened: return addresses, most recent call
   /// first, of up to 40 frames. Empty for other kinds; and when it did not leave a handler by
   /// itself, or so many others have failed at that moment that it was lost. See stack_trace.

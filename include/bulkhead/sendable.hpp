@@ -214,13 +214,12 @@ template <class T>
 inline constexpr Fault kFault = find_fault<T>();
 
 /// Types<what T is made of>, in order; empty where there is nothing, or where T is trusted.
-template <class T>
+template <class T, bool kTrusted>
 constexpr auto find_parts() {
   using Class = std::remove_cv_t<T>;
   if constexpr (std::is_array_v<T>) {
     return Types<std::remove_extent_t<T>>{};
-  } else if constexpr (!std::is_class_v<T> || kSpecialised<Class> || !kComplete<T> ||
-                       is_empty<T>()) {
+  } else if constexpr (!std::is_class_v<T> || kTrusted || !kComplete<T> || is_empty<T>()) {
     return Types<>{};
   } else if constexpr (!kStdTemplate<Class>.empty()) {
     return typename Arguments<Class>::List{};
@@ -232,7 +231,7 @@ constexpr auto find_parts() {
 }
 
 template <class T>
-using Parts = decltype(find_parts<T>());
+using Parts = decltype(find_parts<T, kSpecialised<std::remove_cv_t<T>>>());
 
 template <class T>
 constexpr bool find_plain();

@@ -227,10 +227,6 @@ std::exception_ptr Exit::failure() const noexcept {
   return failure_ ? failure_->exception : nullptr;
 }
 
-void Exit::forget_failure() noexcept {
-  if (failure_ != nullptr && failure_ != &Failure::out_of_memory()) failure_->exception = nullptr;
-}
-
 std::span<void* const> Exit::stack() const noexcept {
   return failure_ ? std::span<void* const>(failure_->stack) : std::span<void* const>();
 }

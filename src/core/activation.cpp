@@ -127,10 +127,11 @@ template <bool kIsolated>
     return;
   }
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
-    const std::string_view in_hand = name_in_hand(slot, *me);
-    if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
     // One who was to be unwound has not waited since.
     const bool says_why = slot.has(Slot::kUnwind) || is_sentenced(slot);
+    const std::string_view in_hand =
+        says_why ? name_in_hand(slot, *me) : std::string_view();  // else nothing is told of it
+    if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
     finish(slot, says_why ? me->core->unwound(slot) : Exit::normal(),
            {.handled = handled, .in_hand = in_hand});
     return;

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/critical.hpp"
+#include "base/sanitizers.hpp"
 #include "bulkhead/config.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
@@ -373,10 +374,12 @@ Exit Core::read_out_isolated(std::exception_ptr failure) noexcept {
     out_of_memory = true;
   } catch (...) {
   }
-  Exit exit = read_out(std::move(failure));
-  if (out_of_memory) return Exit::trapped(TrapKind::kMemory, exit.message(), exit.stack());
-  exit.forget_failure();
-  return exit;
+  const Exit exit = read_out(std::move(failure));
+  try {
+    if (!out_of_memory) return bulkhead::Crossing<Exit>::cross(exit);
+  } catch (const std::bad_alloc&) {  // of the process's memory
+  }
+  return Exit::trapped(TrapKind::kMemory, exit.message(), exit.stack());
 }
 
 // Its destructor runs as the last thing of its turn (T4).
@@ -422,20 +425,21 @@ void give_back_exceptions(machine::ExceptionState& state) noexcept {
 
 }  // namespace
 
-void Core::land(void* stack) {
+BULKHEAD_NO_ASAN void Core::land(void* stack) {
   auto* me = static_cast<machine::Stack*>(stack);
   machine::landed(me);
+  go_on_after_trap(me);
+}
+
+// Where this returns to, nobody is any more.
+void Core::go_on_after_trap(machine::Stack* me) {
   machine::reset_floating_point();
   base::critical = nullptr;  // what was in its way is gone
   is_crossing = false;
   crosses_to = nullptr;
   leave_compartment();
   give_back_exceptions(*machine::thread_exceptions());
-  go_on_after_trap(std::exchange(*tl_seat.worker->trap, Trap()), me);
-}
-
-// Where this returns to, nobody is any more.
-void Core::go_on_after_trap(Trap trap, machine::Stack* me) {
+  Trap trap = std::exchange(*tl_seat.worker->trap, Trap());
   Core* core = back_inside(me);
   end_trapped(*core->running, me, trap);
   leave_compartment();  // who was away has come home to it

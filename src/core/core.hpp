@@ -374,7 +374,7 @@ class alignas(64) Core {
   static void take_over_wall(const Slot& slot, Signal* signal);
   static void destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>& told,
                                const Settled& settled);
-  [[noreturn]] static void go_on_after_trap(Trap trap, machine::Stack* me);
+  [[noreturn]] static void go_on_after_trap(machine::Stack* me);
   static void end_trapped(Slot& slot, machine::Stack* me, Trap& trap);
 
   // preempt.cpp

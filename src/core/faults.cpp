@@ -28,7 +28,7 @@ TrapKind trap_kind_of(FaultKind kind) noexcept {
       return TrapKind::kArithmetic;
     case FaultKind::kInstruction:
       return TrapKind::kInstruction;
-    case FaultKind::kAbort:
+    case FaultKind::kAbort:  // by the C library, which may hold a lock; others do not get here
     case FaultKind::kSent:
       break;
   }

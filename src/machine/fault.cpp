@@ -177,14 +177,13 @@ std::size_t walk_from(const Fault& fault, std::span<void*> into) noexcept {
 }
 
 void go_on_in(const Fault& fault, Stack* on, EntryPoint entry, void* argument) noexcept {
-  announce_landing(on);
   set_registers(*fault.at, on->top(), entry, argument);
   fault.at->uc_sigmask = beginning.mask;
 }
 
 void abandon(Stack* self, EntryPoint entry, void* argument) noexcept {
   pthread_sigmask(SIG_SETMASK, &beginning.mask, nullptr);
-  restart(self, self, entry, argument);
+  bulkhead_restart(self->top(), entry, argument);
 }
 
 void reset_floating_point() noexcept { fesetenv(&beginning.floating_point); }

@@ -65,7 +65,7 @@ using FaultWatcher = bool (*)(const Fault& fault) noexcept;
 /// and reset_floating_point.
 void go_on_in(const Fault& fault, Stack* on, EntryPoint entry, void* argument) noexcept;
 
-/// The same for a thread that has not faulted, on its own stack `self`.
+/// The same for a thread that has not faulted, on the stack `self`.
 [[noreturn]] void abandon(Stack* self, EntryPoint entry, void* argument) noexcept;
 
 /// To that of a thread that has just begun.

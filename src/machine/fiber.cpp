@@ -2,20 +2,7 @@
 
 #include <cxxabi.h>
 
-#if defined(__SANITIZE_ADDRESS__)
-#define BULKHEAD_ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define BULKHEAD_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_THREAD__)
-#define BULKHEAD_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BULKHEAD_TSAN 1
-#endif
-#endif
+#include "base/sanitizers.hpp"
 
 #ifdef BULKHEAD_ASAN
 #include <sanitizer/asan_interface.h>
@@ -113,10 +100,11 @@ void entered([[maybe_unused]] Stack* self) {
   self->next = nullptr;
 }
 
-void announce_landing(Stack* self) { announce(self, self, Back::kNo); }
-
-void landed(Stack* self) {
+// (Here, and not where the frames are abandoned: that may be in a signal handler, whose own frames
+// are among what a sanitizer then forgets.)
+BULKHEAD_NO_ASAN void landed(Stack* self) {
   self->next = nullptr;
+  announce(self, self, Back::kNo);
   entered(self);
 #ifdef BULKHEAD_ASAN
   const auto* here = static_cast<const std::byte*>(__builtin_frame_address(0));

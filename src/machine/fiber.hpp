@@ -36,10 +36,9 @@ void change(Stack* self, Stack* left, ExceptionState* exceptions);
 /// To be called first by every entry function.
 void entered(Stack* self);
 
-/// To be called first where a thread goes on at the base of the stack `self` that it was on, after
-/// announce_landing.
+/// To be called first, by a function that is BULKHEAD_NO_ASAN, where a thread goes on at the base
+/// of the stack `self` that it was on, whose frames are abandoned.
 void landed(Stack* self);
-void announce_landing(Stack* self);
 
 /// To be called for a stack that was abandoned, before it is used again or given away.
 void forget(Stack* stack);

@@ -9,13 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BULKHEAD_SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define BULKHEAD_SANITIZED 1
-#endif
-#endif
+#include "base/sanitizers.hpp"
 
 namespace bulkhead::machine {
 
@@ -85,7 +79,7 @@ extern "C" {
 }
 
 // Sanitizers have a function of their own by that name.
-#ifndef BULKHEAD_SANITIZED
+#if !defined(BULKHEAD_ASAN) && !defined(BULKHEAD_TSAN)
 [[gnu::weak]] int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                  void* (*run)(void*), void* argument) noexcept {
   ask(LastCall::kThread, "it wanted to start a thread, which could outlive it");

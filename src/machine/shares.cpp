@@ -1,12 +1,7 @@
 #include "machine/shares.hpp"
 
-#if defined(__SANITIZE_THREAD__)
-#define BULKHEAD_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BULKHEAD_TSAN 1
-#endif
-#endif
+#include "base/sanitizers.hpp"
+
 #ifdef BULKHEAD_TSAN
 #include <sanitizer/tsan_interface.h>
 #endif

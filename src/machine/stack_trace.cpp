@@ -17,15 +17,31 @@ namespace bulkhead::machine {
 namespace {
 
 bool is_machinery(std::string_view function) {
-  for (const std::string_view prefix :
-       {"__cxa_", "_Unwind_", "std::terminate", "std::rethrow_exception",
-        "__cxxabiv1::", "bulkhead::panic", "bulkhead::machine::print_stack_trace",
-        "bulkhead::(anonymous namespace)::on_terminate", "bulkhead::core::Asked",
-        "bulkhead::machine::walk_stack", "__gxx_personality", "abort", "__libc_start", "_start",
-        "raise", "__GI_", "__assert_fail", "std::__glibcxx_assert_fail", "pthread_create",
-        "bulkhead::core::trap_if_isolated", "bulkhead::core::(anonymous namespace)::on_terminate",
-        "on_terminate", "on_last_call", "bulkhead::core::(anonymous namespace)::on_last_call",
-        "bulkhead::machine::(anonymous namespace)::ask"}) {
+  for (const std::string_view prefix : {"__cxa_",
+                                        "_Unwind_",
+                                        "std::terminate",
+                                        "std::rethrow_exception",
+                                        "__cxxabiv1::",
+                                        "bulkhead::panic",
+                                        "bulkhead::machine::print_stack_trace",
+                                        "bulkhead::(anonymous namespace)::on_terminate",
+                                        "bulkhead::core::Asked",
+                                        "bulkhead::machine::walk_stack",
+                                        "__gxx_personality",
+                                        "abort",
+                                        "__libc_start",
+                                        "_start",
+                                        "raise",
+                                        "__GI_",
+                                        "__assert_fail",
+                                        "std::__glibcxx_assert_fail",
+                                        "pthread_create",
+                                        "bulkhead::core::trap_if_isolated",
+                                        "bulkhead::core::(anonymous namespace)::on_terminate",
+                                        "on_terminate",
+                                        "on_last_call",
+                                        "bulkhead::core::(anonymous namespace)::on_last_call",
+                                        "bulkhead::machine::(anonymous namespace)::ask"}) {
     if (function.starts_with(prefix)) return true;
   }
   return false;

@@ -10,19 +10,12 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/sanitizers.hpp"
 #include "memory/current_heap.hpp"
 #include "memory/heap.hpp"
 #include "memory/ticks.hpp"
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define BULKHEAD_FOREIGN_NEW 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define BULKHEAD_FOREIGN_NEW 1
-#endif
-#endif
-
-#ifdef BULKHEAD_FOREIGN_NEW
+#if defined(BULKHEAD_ASAN) || defined(BULKHEAD_TSAN)
 
 namespace bulkhead::memory {
 const bool kAllocationsTick = false;

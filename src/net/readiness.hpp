@@ -37,6 +37,9 @@
 //  R6  Reports of an earlier owner's events do no harm: see R2.
 //  R7  A number that is opened while the word is Open was closed behind its owner's back. The
 //      former owner is told that it is closed, and the new one goes on.
+//  R8  An owner that has a descriptor to itself may give it away: the generation moves on in one
+//      step, with all that is known of its readiness, so that of two who hold the number one owns
+//      it. Not while somebody is at work on it, whose leave would be taken for an earlier owner's.
 // Checked by readiness_model.cpp.
 #pragma once
 

@@ -1,6 +1,7 @@
 // The readiness of readiness.hpp under every interleaving, with weak memory.
 //
 //   nothing_is_lost     R2 to R4: bytes, and the end behind them, that come at any time are read
+//   given_away          R8: who gives a descriptor away, and who closes it, do not meet
 //   closed_once         R1: a close wakes who waits, and is carried out once, after the last has
 //   left only_their_waits    R5: a late report ends no wait of an actor that has gone on to
 //   something else
@@ -286,6 +287,17 @@ model::Result nothing_is_lost(const model::Options& options) {
   });
 }
 
+// Is at a short call.
+template <class AnyReadiness>
+void add_writer(model::Run& run, const std::shared_ptr<State<AnyReadiness>>& s) {
+  run.thread("writer", [s] {
+    auto operation = s->operation(Direction::kWrite, 1);
+    if (!operation.enter()) return;
+    model::check(s->socket.closed.load(kRelaxed) == 0, "it is open while somebody is at work");
+    operation.leave();
+  });
+}
+
 // A reader waits, a writer is at a short call, and two actors close.
 template <class AnyReadiness>
 model::Result closed_once(const model::Options& options) {
@@ -294,12 +306,7 @@ model::Result closed_once(const model::Options& options) {
     run.thread("reader", [s] {
       model::check(s->operation(Direction::kRead, 0).read(2) == Done::kClosed, "nothing was sent");
     });
-    run.thread("writer", [s] {
-      auto operation = s->operation(Direction::kWrite, 1);
-      if (!operation.enter()) return;
-      model::check(s->socket.closed.load(kRelaxed) == 0, "it is open while somebody is at work");
-      operation.leave();
-    });
+    add_writer(run, s);
     run.thread("closer", [s] { s->close(); });
     run.finally([s] { model::check(s->socket.closed.load() == 1, "it was closed"); });
   });
@@ -321,12 +328,7 @@ model::Result given_away(const model::Options& options) {
         s->socket.close();
       }
     });
-    run.thread("writer", [s] {
-      auto operation = s->operation(Direction::kWrite, 1);
-      if (!operation.enter()) return;
-      model::check(s->socket.closed.load(kRelaxed) == 0, "it is open while somebody is at work");
-      operation.leave();
-    });
+    add_writer(run, s);
     run.thread("closer", [s] { s->close(); });
     run.finally([s] { model::check(s->socket.closed.load() == 1, "it was closed"); });
   });

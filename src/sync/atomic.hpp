@@ -18,16 +18,9 @@
 #include <atomic>
 #include <cstdint>
 
+#include "base/sanitizers.hpp"
 #include "sync/futex.hpp"
 #include "sync/heavy_fence.hpp"
-
-#if defined(__SANITIZE_THREAD__)
-#define BULKHEAD_SYNC_TSAN 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define BULKHEAD_SYNC_TSAN 1
-#endif
-#endif
 
 namespace bulkhead::sync {
 
@@ -57,7 +50,7 @@ struct RealSync {
   using plain = RealPlain<T>;
 
   static void fence(std::memory_order order) noexcept {
-#ifdef BULKHEAD_SYNC_TSAN
+#ifdef BULKHEAD_TSAN
     // ThreadSanitizer does not follow fences; a shared read-modify-write orders at least as much.
     static_cast<void>(order);
     static std::atomic<std::uint32_t> everyone{0};
@@ -99,5 +92,3 @@ static_assert(sizeof(RealPlain<std::uint32_t>) == sizeof(std::uint32_t), "it mus
 using SharedByte = RealSync::atomic<std::uint8_t>;
 
 }  // namespace bulkhead::sync
-
-#undef BULKHEAD_SYNC_TSAN

@@ -65,29 +65,11 @@ struct ParcelOwners {
   ParcelList* to = nullptr;    // who gets what it makes and what is handed over; null: nobody
 };
 
-/// Says that from now on this actor's code runs on the calling thread; null for one that is not
-/// isolated. Returns what was so before.
+/// Says whose code runs on the calling thread from now on: an actor's, or, while something crosses
+/// (compartment.hpp), that of two. Null stands for who is not isolated, and for messages, which are
+/// always destroyed by their destructors. Returns what was so before.
 ParcelOwners set_parcel_owners(ParcelOwners owners) noexcept;
 [[nodiscard]] ParcelOwners parcel_owners() noexcept;
-
-/// A stretch in which that is so, while a message is crossed. Nothing switches stacks meanwhile.
-///
-///     At a send by an isolated actor  ParcelsGo go({&sender, &message});
-///     At a delivery to one            ParcelsGo go({&message, &receiver});
-///     At a delivery to another        ParcelsGo go({&message, nullptr});
-///     When it is dropped              release_all(message);
-///
-/// Where a message is always destroyed by its destructor, null stands for it.
-class ParcelsGo {
- public:
-  explicit ParcelsGo(ParcelOwners owners) noexcept : before_(set_parcel_owners(owners)) {}
-  ParcelsGo(const ParcelsGo&) = delete;
-  ParcelsGo& operator=(const ParcelsGo&) = delete;
-  ~ParcelsGo() { set_parcel_owners(before_); }
-
- private:
-  ParcelOwners before_;
-};
 
 /// Releases all that there is in a list, when an actor has ended, or its memory or a message is
 /// discarded. Whoever still has keys to them has none that fit.

@@ -22,6 +22,31 @@ const bool kAllocationsTick = false;
 const bool kHeapsAreUsed = false;
 }  // namespace bulkhead::memory
 
+#if defined(BULKHEAD_ASAN)
+
+extern "C" {
+int __sanitizer_install_malloc_and_free_hooks(void (*allocated)(const volatile void*, std::size_t),
+                                              void (*freed)(const volatile void*));
+void __lsan_ignore_object(const void* memory);
+}
+
+namespace bulkhead::memory {
+namespace {
+
+// What an isolated actor has allocated would be discarded with its heap at a trap. Here it stays,
+// and is no leak of the program's.
+void allocated(const volatile void* memory, std::size_t /*bytes*/) {
+  if (current_heap.is_isolated_code()) __lsan_ignore_object(const_cast<const void*>(memory));
+}
+void freed(const volatile void* /*memory*/) {}
+
+[[maybe_unused]] const int hooks = __sanitizer_install_malloc_and_free_hooks(allocated, freed);
+
+}  // namespace
+}  // namespace bulkhead::memory
+
+#endif
+
 #else
 
 namespace bulkhead::memory {

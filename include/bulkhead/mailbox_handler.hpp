@@ -163,6 +163,11 @@ bool wants(H& handler, const M& message) {
 template <class M, class H>
 void call(H& handler, std::type_identity_t<M>&& message, ReplyFor<M>&& reply) {
   auto& function = Parts<H>::function(handler);
+  // To g++ a member function may be a virtual one, also of a class that has none, and it warns that
+  // it would be looked up in bytes of the message that were never written.
+  if constexpr (std::is_member_pointer_v<std::decay_t<decltype(function)>>) {
+    asm("" : "+m"(message));
+  }
   if constexpr (TakesReply<H, M>) {
     std::invoke(function, std::move(message), std::move(reply));
   } else if constexpr (HasAnswer<M>) {

@@ -43,12 +43,14 @@ TEST_P(Blocking, a_sleep_lasts_as_long_as_it_was_asked_to) {
 
 TEST_P(Blocking, those_who_sleep_wake_in_the_order_of_their_deadlines) {
   support::Log<int> log;
-  // Far enough away that all are asleep before, and apart that their beginnings do not matter.
-  const auto start = Clock::now() + 200ms;
+  // Apart so far that their beginnings do not matter: all begin together.
+  std::atomic<int> begun{0};
   for (int i = 0; i < 10; ++i) {
     const int place = i * 7 % 10;
-    runtime.spawn_with(pinned_to(1), [place, start, &log] {
-      this_actor::sleep_for(std::max<Clock::duration>(start + place * 20ms - Clock::now(), 0ms));
+    runtime.spawn_with(pinned_to(1), [place, &begun, &log] {
+      ++begun;
+      while (begun < 10) this_actor::yield();
+      this_actor::sleep_for(50ms + place * 20ms);
       log.add(place);
     });
   }

@@ -1,6 +1,7 @@
 // Bulkhead's own benchmark program; see README.md. The works are in the headers beside it.
 
 #include "bulkhead_blocked.hpp"
+#include "bulkhead_isolated.hpp"
 #include "bulkhead_lives.hpp"
 #include "bulkhead_messages.hpp"
 #include "bulkhead_otp.hpp"
@@ -43,6 +44,12 @@ int main(int argc, char** argv) {
                                 {"restart", bench::restart},
                                 {"whereis", bench::whereis},
                                 {"server_call", bench::server_call},
+                                {"trap", bench::trap},
+                                {"trap_restart", bench::trap_restart},
+                                {"isolated_three", bench::isolated_three},
+                                {"isolated_string", bench::isolated_string},
+                                {"isolated_memory", bench::isolated_memory},
+                                {"stage_ping_pong", bench::stage_ping_pong},
                             },
                             argc, argv);
 }

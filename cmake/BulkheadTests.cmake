@@ -120,7 +120,7 @@ list(TRANSFORM run_queue_suites PREPEND "*/" OUTPUT_VARIABLE run_queue_filter)
 list(TRANSFORM run_queue_filter APPEND ".*")
 list(JOIN run_queue_filter ":" run_queue_filter)
 set(run_queue_left_out "*/1_core:*/2_cores:*.shutdown_names_who_is_stuck/*")
-foreach(kind IN ITEMS mutex ring striped)
+foreach(kind IN ITEMS mutex ring striped rounds)
   add_test(NAME run_queue/${kind}/conformance
     COMMAND conformance --gtest_brief=1 --gtest_filter=${run_queue_filter}:-${run_queue_left_out})
   add_test(NAME run_queue/${kind}/stress

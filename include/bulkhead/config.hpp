@@ -24,7 +24,14 @@ enum class RunQueue : unsigned char {
   kMutex,        ///< all cores share one queue, under a lock: first come, first served
   kRing,         ///< all cores share one bounded ring without a lock, and a list for what is more
   kStriped,      ///< a ring for each core, from which the others take, too
+  kRounds,       ///< as kPartitioned, but each core handles one message of each that is ready, then
+                 ///< looks about: nobody waits longer than for the others' one message
 };
+
+/// Does it hold what any core may run?
+[[nodiscard]] constexpr bool is_shared(RunQueue kind) noexcept {
+  return kind != RunQueue::kPartitioned && kind != RunQueue::kRounds;
+}
 
 /// All settings have defaults that are safe. Values that make no sense are refused by the runtime's
 /// constructor with a ConfigError; nothing is silently adjusted.
@@ -43,9 +50,9 @@ struct Config {
   bool gather = true;
   /// Cores that run out of work are given actors of others.
   bool share_work = true;
-  /// With one of the shared queues an actor runs on whichever core takes it next, but for those
-  /// that are pinned, or started on a given core, or have a thread of their own; gather and
-  /// share_work then concern nobody else.
+  /// With one of the shared queues (kMutex, kRing, kStriped) an actor runs on whichever core takes
+  /// it next, but for those that are pinned, or started on a given core, or have a thread of their
+  /// own; gather and share_work then concern nobody else.
   RunQueue run_queue = RunQueue::kPartitioned;
   /// A fault in an actor (a stack overflow, a null access, an abort, ...) is told on stderr, with
   /// the actor's pid and class, before the program's own handler or the default action has its

@@ -4,8 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <tuple>
 #include <type_traits>
@@ -13,48 +11,15 @@
 
 #include "bulkhead/actor_class.hpp"
 #include "bulkhead/address.hpp"
+#include "bulkhead/arguments.hpp"
+#include "bulkhead/ask.hpp"
 #include "bulkhead/handler.hpp"
 #include "bulkhead/join.hpp"
 #include "bulkhead/links.hpp"
+#include "bulkhead/spawn_options.hpp"
 #include "bulkhead/standard.hpp"
 
 namespace bulkhead {
-
-/// An actor could not be made: its text says why, and which setting to change.
-struct SpawnError : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
-
-/// What an isolated actor is given. See docs/guide/compartments.md.
-struct Isolation {
-  /// Of what its code allocates, in bytes.
-  std::size_t heap_limit = std::size_t{16} << 20;
-};
-
-/// How an actor is made. The defaults suit most.
-struct SpawnOptions {
-  /// The core to start on. Default: the spawner's; for threads outside, core 0.
-  std::optional<std::size_t> core = {};
-  /// Stays on its core. (The core may go on in another thread: Config::hand_over_after. Who needs a
-  /// certain thread wants own_thread.)
-  bool pinned = false;
-  /// A thread of the operating system of its own, which no other actor shares.
-  bool own_thread = false;
-  /// The stack that its handlers run on, in bytes, 16 KiB to 1 GiB, rounded up to a power of two.
-  /// Default: the runtime's.
-  std::optional<std::size_t> stack_size = {};
-  /// How many messages may wait in its mailbox, 1 to 1,000,000,000; more are refused with
-  /// Delivery::kFull. Default: no bound.
-  std::optional<std::size_t> mailbox_bound = {};
-  /// Linked to its spawner from the first moment on, as by this_actor::link.
-  bool linked = false;
-  /// Monitored by its spawner from the first moment on, as by this_actor::monitor. Set to the
-  /// monitor.
-  MonitorRef* monitor = nullptr;
-  /// A compartment of its own: a fault of its code, such as a null access, a stack overflow or an
-  /// abort, ends this actor, and nobody else.
-  std::optional<Isolation> isolated = {};
-};
 
 namespace core {
 
@@ -102,40 +67,6 @@ class BuildingIn {
   alignas(void*) std::byte scope_[128];
 };
 
-/// Throws ConfigError: an isolated actor cannot be given this.
-[[noreturn]] void refuse_to_isolate(std::string_view type);
-
-/// What can be given to an actor across a wall.
-template <class T>
-inline constexpr bool kCrossesAsArgument = kStaysAsItIs<T> || Crossable<T>;
-
-template <class First, class... Rest>
-constexpr std::string_view first_that_cannot_cross() {
-  if constexpr (!kCrossesAsArgument<First> || sizeof...(Rest) == 0) {
-    return type_name<First>();
-  } else {
-    return first_that_cannot_cross<Rest...>();
-  }
-}
-
-template <class T>
-T argument_anew(const T& from) {
-  if constexpr (kStaysAsItIs<T>) {
-    return from;
-  } else {
-    return crossing::anew(from);
-  }
-}
-
-/// What was handed over has left an argument that was moved from.
-template <class Arg>
-void leave_argument(std::remove_reference_t<Arg>& argument) noexcept {
-  using T = std::remove_reference_t<Arg>;
-  if constexpr (!std::is_lvalue_reference_v<Arg> && !std::is_const_v<T> && !kStaysAsItIs<T>) {
-    crossing::leave(argument);
-  }
-}
-
 /// For an isolated spawner, whose memory others must not hold.
 template <class State, class... Args>
 void construct_over_wall(const NewActor& actor, Args&&... args) {
@@ -150,17 +81,22 @@ void construct_over_wall(const NewActor& actor, Args&&... args) {
   }
 }
 
+template <class State, class... Args>
+void construct(const NewActor& actor, Args&&... args) {
+  if (actor.crosses) [[unlikely]] {
+    construct_over_wall<State>(actor, std::forward<Args>(args)...);
+  } else {
+    ::new (actor.state) State(std::forward<Args>(args)...);
+  }
+}
+
 /// Constructs in place; if that throws, nothing of the actor is left, and the spawner has the
 /// exception.
 template <class State, class... Args>
 Pid spawn(const ActorClass& kind, const SpawnOptions& options, Domain* domain, Args&&... args) {
   const NewActor actor = begin_spawn(kind, options, domain);
   CancelSpawn cancel{&actor};
-  if (actor.crosses) [[unlikely]] {
-    construct_over_wall<State>(actor, std::forward<Args>(args)...);
-  } else {
-    ::new (actor.state) State(std::forward<Args>(args)...);
-  }
+  construct<State>(actor, std::forward<Args>(args)...);
   cancel.actor = nullptr;
   return finish_spawn(actor, kind, options);
 }
@@ -299,9 +235,13 @@ constexpr ActorClass make_callable_class() {
   return kind;
 }
 
+/// The running actor has made itself. False when it is to end at once, since it has asked to.
+[[nodiscard]] bool is_built() noexcept;
+
 template <class A, class State>
 void build_and_start(void* state) {
   static_cast<State*>(state)->build();
+  if (!is_built()) return;
   if constexpr (requires(A & actor) { actor.started(); }) static_cast<A*>(state)->started();
 }
 template <class A, class State>
@@ -354,6 +294,32 @@ constexpr void check_arguments() {
                 "(Actor and Arguments above), or its constructor is not public");
 }
 
+/// The actor, which is being made, will own it.
+void give_seed(const NewActor& actor, Seed* seed) noexcept;
+
+template <class State, class... Args>
+void plant(const NewActor& actor, bool makes_itself, const Args&... args) {
+  MessageHeap heap;
+  Seed* seed = nullptr;
+  {
+    const OverWall wall(OverWall::Way::kOut, heap.get());
+    seed = new SeedOf<State, Args...>(makes_itself, args...);
+  }
+  seed->heap = heap.release();
+  give_seed(actor, seed);
+}
+
+/// For what it is made from again; `actor` has been begun.
+template <class State, class... Args>
+void plant_if_it_restarts(const SpawnOptions& options, const NewActor& actor, const Args&... args) {
+  if (!options.restart) return;
+  if constexpr ((crossing::kHandsOver<Args> || ...)) {
+    refuse_to_restart(first_that_is_handed_over<Args...>());
+  } else {
+    plant<State, Args...>(actor, true, args...);
+  }
+}
+
 template <class A, class... Args>
 Address<A> spawn_isolated(const SpawnOptions& options, Domain* domain, Args&&... args) {
   if constexpr (!(kCrossesAsArgument<std::decay_t<Args>> && ...)) {
@@ -365,6 +331,7 @@ Address<A> spawn_isolated(const SpawnOptions& options, Domain* domain, Args&&...
     const ActorClass& kind = kCellClass<A, State>;
     const NewActor actor = begin_spawn(kind, options, domain);
     CancelSpawn cancel{&actor};
+    plant_if_it_restarts<State, std::decay_t<Args>...>(options, actor, args...);
     {
       const BuildingIn heap(actor);
       ::new (actor.state) State(args...);
@@ -405,7 +372,15 @@ Pid spawn_body(const SpawnOptions& options, Domain* domain, F&& body) {
     if (options.isolated) [[unlikely]]
       refuse_to_isolate(type_name<State>());
   }
-  return spawn<State>(kCallableClass<State>, options, domain, std::forward<F>(body));
+  const NewActor actor = begin_spawn(kCallableClass<State>, options, domain);
+  CancelSpawn cancel{&actor};
+  if constexpr (kStaysAsItIs<State>) {
+    if (options.restart) [[unlikely]]
+      plant<State, State>(actor, false, body);
+  }
+  construct<State>(actor, std::forward<F>(body));
+  cancel.actor = nullptr;
+  return finish_spawn(actor, kCallableClass<State>, options);
 }
 
 template <class F>

@@ -17,8 +17,9 @@ struct Stats {
   std::size_t cores = 0;
   std::uint64_t actors_started = 0;
   std::uint64_t actors_ended = 0;
-  std::uint64_t actors_failed = 0;                   ///< of the ended: by a panic
-  std::uint64_t actors_trapped = 0;                  ///< of the ended: by a trap
+  std::uint64_t actors_failed = 0;                   ///< that ended, or were restarted: by a panic
+  std::uint64_t actors_trapped = 0;                  ///< the same: by a trap
+  std::uint64_t actors_restarted = 0;                ///< in place
   std::uint64_t sent = 0;                            ///< messages accepted for delivery
   std::uint64_t handled = 0;                         ///< messages whose handler returned
   std::array<std::uint64_t, kDropCauses> dropped{};  ///< by DropCause

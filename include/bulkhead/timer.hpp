@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 
@@ -26,6 +27,11 @@ class TimerRef {
   std::uint32_t generation_ = 0;
 };
 
+/// A stage has no more of something, all of which it took when it was made.
+struct CapacityError : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
 namespace core {
 /// Memory for a message that is sent later. Throws std::bad_alloc.
 [[nodiscard]] Signal* prepare_later(std::size_t bytes, std::uint8_t size_class, Stays stays);
@@ -36,7 +42,7 @@ void withdraw_later(Signal* signal) noexcept;
 /// In an actor: sends `message` when `delay` has passed; never early. The timer ends with the actor
 /// that started it. When it fires and the message cannot be queued, that is dropped, counted and
 /// told, as one that is sent. Throws std::invalid_argument for kForever, std::logic_error outside
-/// actors, std::bad_alloc.
+/// actors, std::bad_alloc, CapacityError on a stage whose timers are all in use.
 template <class M>
 TimerRef send_after(Timeout delay, std::type_identity_t<Port<M>> to, M message) {
   check_sendable<M>();

@@ -105,6 +105,6 @@ std::vector<Pid> actors() {
   return core::living_actors(*core->domain.load(std::memory_order_relaxed));
 }
 
-std::vector<Pid> Runtime::actors() const { return core::living_actors(*domain_); }
+std::vector<Pid> Host::actors() const { return core::living_actors(*domain_); }
 
 }  // namespace bulkhead

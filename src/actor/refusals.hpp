@@ -1,4 +1,4 @@
-// What the functions of Runtime have in common.
+// What the functions of Runtime and Stage have in common.
 #pragma once
 
 #include <optional>
@@ -14,6 +14,8 @@ void refuse_in_actor(const char* function,
 /// Throws std::logic_error in a child of the process that runs the domain.
 void refuse_in_fork(const core::Domain& domain, const char* function);
 
+/// The settings, with what the environment says. Throws ConfigError.
+[[nodiscard]] Config checked(const Config& config);
 /// Throws ConfigError.
 void check_trace(const Config& config);
 /// What BULKHEAD_TRACE asks for, of the runtime that starts now.

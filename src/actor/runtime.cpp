@@ -65,10 +65,10 @@ void check(const Config& config) {
     throw ConfigError("bulkhead: Config::max_actors is " + std::to_string(config.max_actors) +
                       "; it must be 1 to " + std::to_string(core::kMaxSlots));
   }
-  if (config.run_queue > RunQueue::kStriped) {
+  if (config.run_queue > RunQueue::kRounds) {
     throw ConfigError("bulkhead: Config::run_queue is " +
                       std::to_string(static_cast<unsigned>(config.run_queue)) +
-                      "; it must be one of RunQueue's values, 0 to 3");
+                      "; it must be one of RunQueue's values, 0 to 4");
   }
   if (!config.hand_over_after.is_forever() &&
       config.hand_over_after.nanoseconds() < machine::kMillisecond) {
@@ -162,18 +162,23 @@ void refuse_in_fork(const core::Domain& domain, const char* function) {
   }
 }
 
-Runtime::Runtime(const Config& config) : domain_(nullptr) {
+Config checked(const Config& config) {
   check(config);
   check_stack_trace_setting();
   check_preemption(config);
   check_trace(config);
   check(config.log);
-  const std::size_t cores = wanted_cores(config);
   Config whole = config;
   if (!whole.message_slice) whole.message_slice = message_slice_from_environment();
   if (number_from_environment("BULKHEAD_FAULT_REPORTS", 0, 1) == 0) whole.report_faults = false;
   const auto format = log_format_from_environment();
   if (!whole.log.format) whole.log.format = format;
+  return whole;
+}
+
+Runtime::Runtime(const Config& config) {
+  const Config whole = checked(config);
+  const std::size_t cores = wanted_cores(config);
   core::Slab::process();
   domain_ = &core::Domain::take(whole, cores);
 }
@@ -221,7 +226,7 @@ bool Runtime::wait_for_end(Timeout timeout) {
   return domain_->wait_for_end(timeout.nanoseconds());
 }
 
-Stats Runtime::stats() const { return domain_->stats(); }
+Stats Host::stats() const { return domain_->stats(); }
 
 std::size_t Runtime::cores() const noexcept { return domain_->core_count(); }
 

@@ -18,6 +18,7 @@ namespace bulkhead::core {
 namespace {
 
 constexpr std::size_t kMostMail = 1'000'000'000;
+constexpr std::size_t kMostRestarts = 1'000'000;
 
 [[noreturn]] void refuse_for_lack_of_slots(const Domain& domain) {
   throw SpawnError("bulkhead: no room for another actor: Config::max_actors is " +
@@ -62,6 +63,22 @@ void check_isolation(const Isolation& isolation, const ActorClass& kind, const D
   }
 }
 
+void check_restart(const SpawnOptions& options) {
+  if (!options.isolated) {
+    throw ConfigError(
+        "bulkhead: SpawnOptions::restart: only an isolated actor is made anew in place; others "
+        "are restarted by supervisors");
+  }
+  const RestartInPlace& restart = *options.restart;
+  if (restart.limit == 0 || restart.limit > kMostRestarts) {
+    throw ConfigError("bulkhead: RestartInPlace::limit is " + std::to_string(restart.limit) +
+                      "; it must be 1 to 1,000,000");
+  }
+  if (restart.window.nanoseconds() == 0) {
+    throw ConfigError("bulkhead: RestartInPlace::window is 0; it must be longer");
+  }
+}
+
 void check_bonds(const SpawnOptions& options, const Core* core) {
   if (!options.linked && options.monitor == nullptr) return;
   if (core == nullptr || core->running == nullptr) {
@@ -101,11 +118,16 @@ Core* home_after_all(const NewActor& actor, Core*& core) {
 // An isolated actor's state lies in its heap.
 [[gnu::noinline, gnu::cold]] void take_isolated_state(NewActor& actor, Core* core,
                                                       const ActorClass& kind,
-                                                      const Isolation& isolation) {
+                                                      const SpawnOptions& options) {
+  const Isolation& isolation = *options.isolated;
   if (actor.extras == nullptr) actor.extras = make_extras(core);
   if (actor.extras->rare == nullptr) actor.extras->rare = make_rare(core);
   Compartment* compartment = make_compartment(isolation.heap_limit);
   actor.extras->rare->compartment = compartment;
+  if (options.restart) {
+    compartment->restarts = {.limit = options.restart->limit,
+                             .window = options.restart->window.nanoseconds()};
+  }
   actor.slot->state_pool = kActorsHeap;
   actor.slot->state = take_in_compartment(*compartment, kind.size, kind.alignment);
   if (actor.slot->state == nullptr) {
@@ -139,6 +161,10 @@ void hand_to(Slot& slot, Core& home) noexcept {
 }
 
 Core& take_solo(Domain& domain) {
+  if (domain.stage() != nullptr) {
+    throw SpawnError(
+        "bulkhead: SpawnOptions::own_thread: a stage has the thread that runs it, and no other");
+  }
   try {
     return domain.take_solo();
   } catch (const std::system_error& error) {
@@ -172,6 +198,7 @@ Slot* take_slot(Core* home, Core* core, Domain& domain) noexcept {
 // core.
 [[gnu::noinline, gnu::cold]] void await_slot(NewActor& actor, const SpawnOptions& options,
                                              BrieflyInside& inside, Domain& domain) {
+  if (domain.slots_kept() == 0) refuse_for_lack_of_slots(domain);
   constexpr machine::Nanoseconds kPatience = 100 * machine::kMillisecond;  // for long handlers
   Core* core = inside.core();
   if (is_outside(core, domain)) {
@@ -266,6 +293,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
   check(options, *domain);
   check_bonds(options, core);
   if (options.isolated) check_isolation(*options.isolated, kind, *domain);
+  if (options.restart) check_restart(options);
   if (is_outside(core, *domain)) {
     if (!domain->gate.enter()) {
       throw SpawnError(
@@ -285,7 +313,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
     core = inside.core();
     make_bonds(actor, options, core);
     if (options.isolated) [[unlikely]] {
-      take_isolated_state(actor, core, kind, *options.isolated);
+      take_isolated_state(actor, core, kind, options);
     } else {
       take_state(*actor.slot, core, kind);
     }
@@ -313,8 +341,9 @@ namespace {
 void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, const Domain& domain,
             machine::Nanoseconds now) {
   slot.wanted_by.store(kNoCore, std::memory_order_relaxed);
-  slot.mail_bound.store(static_cast<std::uint32_t>(options.mailbox_bound.value_or(0)),
-                        std::memory_order_relaxed);
+  const StageBounds* stage = domain.stage();
+  const std::size_t bound = options.mailbox_bound.value_or(stage != nullptr ? stage->mailbox : 0);
+  slot.mail_bound.store(static_cast<std::uint32_t>(bound), std::memory_order_relaxed);
   slot.oldest = slot.newest = nullptr;
   slot.kind.publish(&kind);  // who finds it, finds the last actor's generation gone
   slot.stack = nullptr;

@@ -1,4 +1,4 @@
-// A10: what goes on all the time needs no memory of the process's heap: small messages, asks,
+// A10, B1: what goes on all the time needs no memory of the process's heap: small messages, asks,
 // spawns and ends of small actors, timers. And what must go on when there is none left. This
 // program's operator new counts, and can be made to refuse.
 #include <gtest/gtest.h>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "bulkhead/bulkhead.hpp"
+#include "bulkhead/stage.hpp"
 #include "core/recorder.hpp"
 #include "support/wait.hpp"
 
@@ -244,6 +245,35 @@ TEST_P(Allocations, an_actor_may_fail_without_memory) {
   ASSERT_TRUE(other.wait_for_idle(support::kDeadline));
   EXPECT_EQ(told, 1);
   EXPECT_EQ(other.stats().actors_failed, 1u);
+}
+
+// B1: a stage has all that it needs when it is made; what its actors are is taken once.
+TEST(StageMemory, is_taken_when_it_is_made) {
+  StageConfig config;
+  config.actors = 8;
+  config.timers = 4;
+  Stage stage(config);
+  const auto receiver = stage.spawn<Receiver>();
+  int left = 20;
+  stage.spawn([&left, receiver] {
+    for (; left > 0; --left) {
+      for (int i = 0; i < 8; ++i) receiver.send(Small{});
+      EXPECT_EQ(receiver.ask(left, support::kDeadline), left);
+      const auto mayfly = spawn<Mayfly>();
+      mayfly.send(1);
+      const TimerRef late = send_after<int>(1h, mayfly, 1);
+      send_after<Small>(1us, receiver, Small{});
+      cancel(late);
+      this_actor::sleep_for(1us);
+    }
+  });
+  while (left > 15) stage.run(100us);
+  const long before = allocations;
+  const std::uint64_t pool = stage.stats().pool_bytes;
+  EXPECT_GT(pool, 0);
+  while (left > 0) stage.run(100us);
+  EXPECT_EQ(allocations - before, 0);
+  EXPECT_EQ(stage.stats().pool_bytes, pool);
 }
 
 }  // namespace

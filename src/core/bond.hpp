@@ -82,9 +82,10 @@ struct Bonds {
   ~Bonds();
 };
 
+enum class Made : bool { kByItself, kByAnybody };
 /// Before an actor's generation changes (B2): leaves all bonds. Returns those that news are to be
-/// sent of, chained.
-[[nodiscard]] Bond* leave_all(Slot& slot, const Exit& exit) noexcept;
+/// sent of, chained. Only those that it has made itself: of one that goes on.
+[[nodiscard]] Bond* leave_all(Slot& slot, const Exit& exit, Made by = Made::kByAnybody) noexcept;
 /// Sends those.
 void tell_all(Core& core, Bond* chain) noexcept;
 

@@ -212,15 +212,16 @@ void tie_both(Extras& maker, Extras& other, Bond& bond) noexcept {
   tie(other.bonds, bond, 1);
 }
 
-Bond* leave_all(Slot& slot, const Exit& exit) noexcept {
+Bond* leave_all(Slot& slot, const Exit& exit, Made by) noexcept {
   Bond* first = nullptr;
   Bond** last = &first;
   Bonds& bonds = slot.extras->bonds;
   delete std::exchange(bonds.index, nullptr);
-  while (bonds.head.next != &bonds.head) {
-    Bond::End& end = *bonds.head.next;
-    Bond& bond = bond_of(end);
-    const unsigned side = side_of(bond, end);
+  for (Bond::End* end = bonds.head.next; end != &bonds.head;) {
+    Bond& bond = bond_of(*end);
+    const unsigned side = side_of(bond, *end);
+    end = end->next;
+    if (by == Made::kByItself && side != 0) continue;
     untie(bonds, bond, side);
     const bool watches = bond.kind == Bond::Kind::kMonitor && side == 0;
     if (!cut(bond, side, watches ? nullptr : &exit)) continue;

@@ -37,6 +37,7 @@ Compartment* compartment_of(const Slot& slot) noexcept {
 
 Compartment* make_compartment(std::size_t heap_limit) {
   auto compartment = std::make_unique<Compartment>();
+  compartment->heap_limit = heap_limit;
   if (memory::kHeapsAreUsed) {
     compartment->heap = memory::Heap::take(heap_limit);
     if (compartment->heap == nullptr) throw std::bad_alloc();
@@ -57,6 +58,7 @@ Exit outlasting(const Core& core, Exit exit) {
 
 void discard_compartment(Compartment* compartment) noexcept {
   release_all(compartment->parcels);
+  if (compartment->seed != nullptr) discard_seed(compartment->seed);
   if (compartment->heap != nullptr) compartment->heap->discard();
   ::operator delete(compartment->block, compartment->alignment);
   delete compartment;
@@ -326,6 +328,28 @@ MessageHeap::MessageHeap() : heap_(nullptr) {
 
 void MessageHeap::discard(void* heap) noexcept {
   if (heap != nullptr) static_cast<memory::Heap*>(heap)->discard();
+}
+
+void* build_anew(Compartment& compartment, const ActorClass& kind) noexcept {
+  try {
+    const std::unique_ptr<Compartment, void (*)(Compartment*)> fresh(
+        make_compartment(compartment.heap_limit), discard_compartment);
+    void* state = take_in_compartment(*fresh, kind.size, kind.alignment);
+    if (state == nullptr) return nullptr;
+    {
+      const Across across({.heap = fresh->heap, .owner = fresh.get()},
+                          static_cast<memory::Heap*>(compartment.seed->heap), {});
+      compartment.seed->sow(*compartment.seed, state);
+    }
+    std::swap(fresh->heap, compartment.heap);
+    std::swap(fresh->block, compartment.block);
+    std::swap(fresh->parcels, compartment.parcels);
+    compartment.belongings = std::move(fresh->belongings);
+    compartment.is_built = !compartment.seed->makes_itself;
+    return state;
+  } catch (...) {
+    return nullptr;
+  }
 }
 
 namespace {

@@ -21,6 +21,7 @@
 #include "bulkhead/spawn.hpp"
 #include "core/parcels.hpp"
 #include "core/slot.hpp"
+#include "machine/clock.hpp"
 #include "memory/heap.hpp"
 
 namespace bulkhead::core {
@@ -38,6 +39,17 @@ struct Belonging {
   std::array<std::uint64_t, 3> what;
 };
 
+/// How often it has been made anew, and may be.
+struct Restarts {
+  std::size_t limit = 0;
+  machine::Nanoseconds window = 0;
+  std::size_t count = 0;  // in this window
+  machine::Nanoseconds since = 0;
+
+  /// Counts one more, if there may be one.
+  [[nodiscard]] bool one_more(machine::Nanoseconds now) noexcept;
+};
+
 struct Compartment {
   memory::Heap* heap = nullptr;  // null where the process's operators do not know of heaps
   void* block = nullptr;         // where there is none: of the actor's state
@@ -51,6 +63,10 @@ struct Compartment {
   std::vector<Making> making;
   /// Those that it is spawning, likewise.
   std::vector<NewActor> spawning;
+  Seed* seed = nullptr;  // when it restarts in place
+  Restarts restarts;
+  std::size_t heap_limit = 0;
+  bool is_built = false;
   std::vector<Belonging> belongings;  // and some that are over
   std::size_t prune_at = 16;
 };
@@ -65,6 +81,10 @@ struct Compartment {
 [[nodiscard]] Exit outlasting(const Core& core, Exit exit);
 /// With its heap, and all that is its own.
 void discard_compartment(Compartment* compartment) noexcept;
+void discard_seed(const Seed* seed) noexcept;
+/// Gives it a fresh heap, and makes the actor's state there from its seed. Null, and nothing has
+/// changed, when that fails. Inside.
+[[nodiscard]] void* build_anew(Compartment& compartment, const ActorClass& kind) noexcept;
 /// Null when it is not isolated. Owner.
 [[nodiscard]] Compartment* compartment_of(const Slot& slot) noexcept;
 

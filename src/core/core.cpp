@@ -13,6 +13,7 @@
 #include "core/compartment.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
+#include "core/drive.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
@@ -21,7 +22,6 @@ namespace bulkhead::core {
 
 namespace {
 
-constexpr std::uint32_t kActivationsPerTurn = 64;
 constexpr machine::Nanoseconds kLeastSpin = 2'000;
 constexpr machine::Nanoseconds kMostSpin = 50'000;
 constexpr std::uint32_t kHomeBatch = 64;
@@ -84,12 +84,21 @@ void Core::prepare_to_run() {
   activations_left_ = 0;  // it begins by looking about
   passes_on_ = false;     // that was for the commons of another runtime
   timers.restart(now_);
+  in_rounds_ = mine.config().run_queue == RunQueue::kRounds;
+  round_left_ = 0;
   set_up_preemption();
-  entry_ = commons != nullptr ? &Core::roam_entry : &Core::loop_entry;
+  entry_ = &Core::loop_entry;
+  if (in_rounds_) entry_ = &Core::rounds_entry;
+  if (commons != nullptr) entry_ = &Core::roam_entry;
   if (stack == nullptr) stack = take_stack(mine.stack_class);
 }
 
-void Core::run(Worker& me) {
+void Core::run(Worker& me, Drive* drive) {
+  drive_ = drive;
+  if (drive != nullptr) {
+    machine::forget(stack);  // what lies there of the last time
+    looked_at_ = 0;
+  }
   become_current();
   exceptions = machine::thread_exceptions();
   start_preemption();
@@ -98,6 +107,7 @@ void Core::run(Worker& me) {
   machine::leave_thread(&me.own, stack, entry_, stack);
   stop_preemption();
   resign();
+  drive_ = nullptr;
 }
 
 inline void Core::begin_on(machine::Stack* me) {
@@ -122,6 +132,12 @@ void Core::roam_entry(void* stack) {
   auto* me = static_cast<machine::Stack*>(stack);
   begin_on(me);
   roam(me);
+}
+
+void Core::rounds_entry(void* stack) {
+  auto* me = static_cast<machine::Stack*>(stack);
+  begin_on(me);
+  rounds(me);
 }
 
 void Core::loop(machine::Stack* me) {
@@ -149,8 +165,10 @@ void Core::loop(machine::Stack* me) {
 void Core::leave_loop(machine::Stack* me) {
   Core* core = me->core;
   core->flush_all_outgoing();
-  core->stacks.give(me);
-  core->stack = nullptr;
+  if (core->drive_ == nullptr) {  // else it goes on there, the next time
+    core->stacks.give(me);
+    core->stack = nullptr;
+  }
   machine::resume(me, &core->worker->own, core->exceptions);
 }
 
@@ -349,6 +367,7 @@ void Core::spin() {
 void Core::sleep() {
   Domain& mine = *domain.load(std::memory_order_relaxed);
   machine::Nanoseconds due = timers.next_due();
+  if (drive_ != nullptr) due = std::min(due, drive_->deadline);
   if (!arrivals.fall_asleep()) return;
   // The poll above may have swallowed the wake-up that goes with the bell.
   if (mine.bell() == heard_ && (commons == nullptr || commons->fall_asleep(*this, due))) {
@@ -367,13 +386,15 @@ void Core::sleep() {
   now_ = machine::now();  // sleep is no work
 }
 
-// Memory that only a burst needed goes back, before a sleep.
+// Memory that only a burst needed goes back, before a sleep; but a stage keeps what it was given.
 void Core::after_burst() noexcept {
   pool.collect_returned();
-  if (pool.chunks_since_trim() > kChunksKept) pool.trim(kChunksKept);
+  if (drive_ == nullptr) {
+    if (pool.chunks_since_trim() > kChunksKept) pool.trim(kChunksKept);
+    stacks.trim(kStacksKept);
+    ready.shrink();
+  }
   pool_chunks.store(pool.chunks(), std::memory_order_relaxed);
-  stacks.trim(kStacksKept);
-  ready.shrink();
 }
 
 // --- memory of signals ---------------------------------------------------------------------------

@@ -33,12 +33,12 @@
 #include "core/record_slab.hpp"
 #include "core/sending.hpp"
 #include "core/slot.hpp"
+#include "core/thread_seat.hpp"
 #include "core/timer_wheel.hpp"
 #include "core/trace.hpp"
 #include "machine/fiber.hpp"
 #include "memory/pool.hpp"
 #include "sync/arrivals.hpp"
-#include "sync/seat.hpp"
 
 namespace bulkhead::core {
 
@@ -47,21 +47,17 @@ class Core;
 class Domain;
 class NameCache;
 struct Bond;
+struct Drive;
+struct StageBounds;
 struct Told;
 struct Trap;
-struct Worker;
 
 /// By whose doing an actor is to end for a reason.
 enum class Sentenced : std::uint8_t { kNot, kByItself, kBySignal };
 
-/// What the runtime keeps in each thread.
-struct ThreadSeat {
-  sync::Seat<RealSync, Core> at;
-  Worker* worker = nullptr;  // null in threads outside
-};
-
 inline constexpr std::size_t kMaxCores = 1024;  // of the process
 inline constexpr std::size_t kMostCores = 256;  // of a domain, but for those of one actor each
+inline constexpr std::uint32_t kActivationsPerTurn = 64;
 // How often a busy core looks at its descriptors.
 inline constexpr machine::Nanoseconds kPollEvery = 50'000;
 // Messages that an actor may handle in one activation: adapts to the backlog in between.
@@ -84,8 +80,10 @@ class alignas(64) Core {
   /// std::runtime_error.
   void prepare_to_run();
   /// Runs the loop on the calling thread until the domain stops, or the core has left the thread
-  /// with an actor that has now come home.
-  void run(Worker& worker);
+  /// with an actor that has now come home; or until `drive`, if given, is over.
+  void run(Worker& worker, Drive* drive = nullptr);
+  /// Takes memory for what a stage may need at a time. Throws std::bad_alloc.
+  void reserve(const StageBounds& bounds);
 
   // --- for actors that run here (activation.cpp) -------------------------------------------------
 
@@ -348,6 +346,8 @@ class alignas(64) Core {
     Told* told = nullptr;  // when it had crashed before it trapped; becomes finish's
   };
   static void finish(Slot& slot, Exit exit, Settled settled);
+  static bool restart_in_place(Slot& slot, const Exit& exit, Settled& settled,
+                               std::unique_ptr<Told>& told);
   /// For the log; null when it is not to be told (reporter.hpp).
   [[nodiscard]] static std::unique_ptr<Told> describe(const Slot& slot, const Exit& exit,
                                                       const Settled& settled) noexcept;
@@ -416,6 +416,12 @@ class alignas(64) Core {
   void start_in_commons(Timer& timer, machine::Nanoseconds delay) noexcept;
   void cancel_in_commons(Timer& timer) noexcept;
 
+  // rounds.cpp
+  static void rounds_entry(void* stack);
+  [[noreturn]] static void rounds(machine::Stack* me);
+  bool begin_round();
+  [[nodiscard]] bool must_look_about() const noexcept;
+
   // stop.cpp
   void end_all_actors();
   void name_and_unwind(Slot& slot);
@@ -442,22 +448,25 @@ class alignas(64) Core {
   std::uint32_t slow_turns_ = 0;
   std::uint32_t dropping_ = 0;  // user code runs that must not wait: see InTheMiddle
   std::uint64_t handled_before_ = 0;
-  Slot* roamer_ = nullptr;      // the roaming actor in hand: its right is this core's
-  bool goes_on_ = false;        // and it has its turn again
-  bool fair_next_ = false;      // the next of its own is chosen fairly
-  bool passes_on_ = false;      // before it runs anybody, it passes on what the commons have
-  std::size_t named_ = 0;       // or counted, of those that a stop has ended
-  std::exception_ptr failure_;  // on its way out of a catch block
+  bool in_rounds_ = false;
+  std::size_t round_left_ = 0;   // of this round, those that wait for their turn
+  std::uint64_t looked_at_ = 0;  // cycles, when it last looked about between rounds
+  Drive* drive_ = nullptr;       // that the calling thread runs the loop for
+  Slot* roamer_ = nullptr;       // the roaming actor in hand: its right is this core's
+  bool goes_on_ = false;         // and it has its turn again
+  bool fair_next_ = false;       // the next of its own is chosen fairly
+  bool passes_on_ = false;       // before it runs anybody, it passes on what the commons have
+  std::size_t named_ = 0;        // or counted, of those that a stop has ended
+  std::exception_ptr failure_;   // on its way out of a catch block
   bool unwound_ = false;
   std::uint32_t reclaimed_ = 0;
-  std::uint32_t trace_epoch_ = 0;  // of the session that it follows, or does not
+  std::uint32_t trace_epoch_ = 0;  // of the session that it follows
   std::shared_ptr<TraceSession> trace_session_;
 
-  // The activation that preemption has last looked at: its turn, what was left in it, and since
-  // when, as of the first look.
+  // The activation that preemption has last looked at, by its progress(), and since when, as of
+  // the first look.
   struct Slice {
-    machine::Nanoseconds turn = 0;
-    std::uint32_t activations_left = 0;
+    std::uint64_t activation = UINT64_MAX;
     std::uint32_t checks_left = 1;
     std::uint32_t checks = 1;  // from one look to the next
     machine::Nanoseconds since = 0;
@@ -471,8 +480,6 @@ class alignas(64) Core {
   std::int64_t reductions_ = INT64_MAX;   // likewise
 };
 
-extern constinit thread_local ThreadSeat tl_seat [[gnu::tls_model("initial-exec")]];
-
 /// The identity of the actor in a slot, also while its exit is carried out. Owner.
 [[nodiscard]] Pid pid_of(const Slot& slot) noexcept;
 
@@ -481,13 +488,6 @@ void release_anywhere(Signal* signal) noexcept;
 /// The same for a block; `core`: the caller's, or null.
 void release_anywhere(void* block, std::uint16_t pool, std::uint8_t size_class,
                       Core* core) noexcept;
-/// Takes a request to stop off the running actor: true when there was one, and its runtime goes on.
-[[nodiscard]] bool take_stop_request() noexcept;
-/// From now on a request to stop wakes the running actor, but does not unwind it. False when there
-/// is one already.
-[[nodiscard]] bool hear_stop_requests() noexcept;
-void hear_no_stop_requests() noexcept;
-
 /// Any thread: makes an actor end at its next wait, or at once when it is waiting or idle.
 [[nodiscard]] Delivery request_stop(Pid actor) noexcept;
 

@@ -38,6 +38,7 @@ struct Counts {
   Count ended;
   Count failed;
   Count trapped;
+  Count restarted;
   Count moved;
   Count slept;
 };

@@ -50,6 +50,21 @@ void Crew::run(Core& core) {
   changed_.wait(guard, [&] { return worker.arrived; });
 }
 
+void Crew::prepare_for_lent_threads() {
+  if (lent_ == nullptr) lent_ = std::make_unique<Worker>(*this);
+}
+
+void Crew::lend_thread(Core& core, Drive& drive) noexcept {
+  if (domain_.config().report_faults) machine::give_thread_fault_stack();
+  Worker& me = *lent_;
+  me.seat = &tl_seat;
+  me.core = &core;
+  core.worker = &me;
+  tl_seat.worker = &me;
+  core.run(me, &drive);
+  tl_seat.worker = nullptr;
+}
+
 void Crew::start_watch(machine::Nanoseconds after) {
   if (after == machine::kNever) return;
   if (!sync::heavy_fence_works()) {

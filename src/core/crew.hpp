@@ -80,6 +80,10 @@ class Crew {
 
   /// Starts a thread for a core's loop, and returns when it runs. Throws std::system_error.
   void run(Core& core);
+  /// Threads will be lent. Throws std::bad_alloc.
+  void prepare_for_lent_threads();
+  /// Runs a core's loop on the calling thread, until `drive` is over. One thread at a time.
+  void lend_thread(Core& core, Drive& drive) noexcept;
   /// Begins to look after cores that are stuck for `after`. Throws std::system_error.
   void start_watch(machine::Nanoseconds after);
   void stop_watch() noexcept;
@@ -164,6 +168,7 @@ class Crew {
   mutable sync::Mutex lock_;  // for all that follows
   sync::Condition changed_;
   std::vector<std::unique_ptr<Worker>> workers_;
+  std::unique_ptr<Worker> lent_;  // stands for threads that are lent
   Worker* spares_ = nullptr;
   Worker* last_ended_ = nullptr;  // whose thread nobody has joined yet
   std::size_t spare_count_ = 0;

@@ -71,7 +71,7 @@ void reset(Counts& counts) noexcept {
   for (Count* count :
        {&counts.sent, &counts.handled, &counts.dropped_sent, &counts.refused,
         &counts.timeouts_armed, &counts.timeouts_ended, &counts.started, &counts.ended,
-        &counts.failed, &counts.trapped, &counts.moved, &counts.slept}) {
+        &counts.failed, &counts.trapped, &counts.restarted, &counts.moved, &counts.slept}) {
     count->reset();
   }
   for (Count& count : counts.dropped) count.reset();
@@ -137,7 +137,7 @@ Domain& Domain::take(const Config& config, std::size_t cores) {
   try {
     domain->names_ = std::make_shared<Names>(*domain);
     for (std::size_t i = 0; i < cores; ++i) domain->add_core();
-    if (config.run_queue != RunQueue::kPartitioned) domain->make_commons(cores);
+    if (is_shared(config.run_queue)) domain->make_commons(cores);
   } catch (...) {
     give(*domain);
     throw;
@@ -194,6 +194,7 @@ void Domain::give(Domain& domain) noexcept {
   domain.names_.reset();
   domain.trace.forget();
   domain.config_ = Config{};
+  domain.stage_.reset();
   domain.vacant_solos_.clear();
   domain.core_count_ = 0;
   domain.granted_.store(0);
@@ -222,7 +223,7 @@ void Domain::start(const std::optional<TraceSettings>& trace_by_default) {
       cores_[i]->poller.open();
       start_thread(*cores_[i]);
     }
-    crew_.start_watch(config_.hand_over_after.nanoseconds());
+    if (!stage_) crew_.start_watch(config_.hand_over_after.nanoseconds());
   } catch (...) {
     stop(Left::kIdle);
     throw;
@@ -237,10 +238,15 @@ bool Domain::was_forked() const noexcept {
   return running() && forks_ != forks.load(std::memory_order_relaxed);
 }
 
-// Returns when the new thread runs its loop.
+// Returns when the new thread runs its loop; a stage's is lent later.
 void Domain::start_thread(Core& core) {
   core.prepare_to_run();
-  crew_.run(core);
+  if (stage_) {
+    crew_.prepare_for_lent_threads();
+    core.reserve(*stage_);
+  } else {
+    crew_.run(core);
+  }
 }
 
 int Domain::cpu_for(const Core& core) const noexcept {
@@ -254,7 +260,9 @@ void Domain::stop(Left left) {
   phase_.store(Phase::kEnding, std::memory_order_seq_cst);
   watchers_.fetch_add(1, std::memory_order_seq_cst);
   if (left == Left::kBusy) report_who_runs();
-  {
+  if (stage_) {
+    end_stage();
+  } else {
     sync::UniqueGuard guard(lock_);
     wake_all();
     RealSync::fence(std::memory_order_seq_cst);
@@ -451,6 +459,7 @@ Stats Domain::stats() const {
     stats.actors_ended += core.counts.ended.read();
     stats.actors_failed += core.counts.failed.read();
     stats.actors_trapped += core.counts.trapped.read();
+    stats.actors_restarted += core.counts.restarted.read();
     stats.sent += core.counts.sent.read();
     stats.handled += core.counts.handled.read();
     stats.refused += core.counts.refused.read();

@@ -37,6 +37,7 @@
 #include "core/commons.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
+#include "core/drive.hpp"
 #include "core/reporter.hpp"
 #include "core/trace.hpp"
 #include "sync/gate.hpp"
@@ -59,6 +60,8 @@ class Domain {
   /// A stopped domain with these settings, which have been checked. Throws std::bad_alloc,
   /// std::system_error.
   [[nodiscard]] static Domain& take(const Config& config, std::size_t cores);
+  /// The same of a stage: one core, which runs while a thread is lent to it.
+  [[nodiscard]] static Domain& take(const Config& config, const StageBounds& bounds);
   /// Gives a stopped domain back.
   static void give(Domain& domain) noexcept;
 
@@ -70,6 +73,15 @@ class Domain {
   /// Starts the threads, and returns when all run. Throws std::system_error. The trace that begins
   /// with it: the settings' own, else this one.
   void start(const std::optional<TraceSettings>& trace_by_default = {});
+  /// Of a stage: the calling thread alone may use it, until it leaves. False when another does.
+  [[nodiscard]] bool claim_stage() noexcept {
+    return !stage_claimed_.exchange(true, std::memory_order_acquire);  // [pair domain.stage]
+  }
+  void leave_stage() noexcept {
+    stage_claimed_.store(false, std::memory_order_release);  // [pair domain.stage]
+  }
+  /// Of a stage that has been started: lends it the calling thread until `drive` is over.
+  void lend_thread(Drive& drive) noexcept { crew_.lend_thread(*cores_[0], drive); }
   enum class Left : std::uint8_t { kIdle, kBusy };
   /// Ends all actors, stops the threads and joins them. When busy, says which actors were at work.
   void stop(Left left);
@@ -102,6 +114,8 @@ class Domain {
   [[nodiscard]] std::size_t core_count() const noexcept { return core_count_; }
   [[nodiscard]] Core& core(std::size_t index) const noexcept { return *cores_[index]; }
   [[nodiscard]] const Config& config() const noexcept { return config_; }
+  /// Null when it has threads of its own.
+  [[nodiscard]] const StageBounds* stage() const noexcept { return stage_ ? &*stage_ : nullptr; }
   /// The home of actors that roam; null when all are at home on cores.
   [[nodiscard]] Commons* commons() const noexcept { return commons_.get(); }
   /// The names of its actors. Of one Runtime: the next one has others.
@@ -171,6 +185,8 @@ class Domain {
   [[nodiscard]] bool single() const noexcept {
     return all_cores_.load(std::memory_order_relaxed) == 1;
   }
+  /// Is it over, and why? Its core, between rounds.
+  [[nodiscard]] bool is_over(Drive& drive, machine::Nanoseconds now) const noexcept;
   void solo_is_vacant(Core& core) noexcept;
   /// Changes whenever all cores are to look about. A core that has read it, and looked, and reads
   /// it again, has missed nothing.
@@ -203,12 +219,15 @@ class Domain {
   void sweep() noexcept;
   void give_all_slots() noexcept;
   void start_thread(Core& core);
+  void end_stage() noexcept;
   void open_poller(Core& core);
   void make_commons(std::size_t cores);
   void end_commons() noexcept;
   Core& add_core();
 
   Config config_;
+  std::optional<StageBounds> stage_;
+  RealSync::atomic<bool> stage_claimed_{false};
   // Threads outside call its hooks inside, since they may do so after the domain has stopped.
   sync::Gate<RealSync> hooks_;
   // First the scheduler's, then those of actors with a thread of their own.

@@ -83,6 +83,7 @@ void Domain::give_all_slots() noexcept {
 }
 
 std::size_t Domain::slots_kept() const noexcept {
+  if (stage_) return 0;  // who spawns from outside would wait for its core, which may not run
   // Near the limit nobody hoards.
   return granted_.load(std::memory_order_relaxed) > config_.max_actors / 8 * 7 ? 1 : 4096;
 }
@@ -129,9 +130,9 @@ void Domain::reclaimed() noexcept {
 
 Slot* Core::take_slot() noexcept {
   if (free_slots_ == nullptr) {
-    const std::size_t granted = domain.load(std::memory_order_relaxed)->grant_slots(kSlotBatch);
-    Slot* chain =
-        granted > 0 ? domain.load(std::memory_order_relaxed)->take_slots(granted) : nullptr;
+    Domain& mine = *domain.load(std::memory_order_relaxed);
+    const std::size_t granted = mine.grant_slots(mine.slots_kept() != 0 ? kSlotBatch : 1);
+    Slot* chain = granted > 0 ? mine.take_slots(granted) : nullptr;
     std::size_t taken = 0;
     Slot* last = nullptr;
     // Nobody else here has them yet: a straggler that is dropped may call a hook, which may spawn.
@@ -143,7 +144,7 @@ Slot* Core::take_slot() noexcept {
     }
     if (last != nullptr) last->next_free = std::exchange(free_slots_, chain);
     free_slot_count_ += taken;
-    domain.load(std::memory_order_relaxed)->return_grant(granted - taken);
+    mine.return_grant(granted - taken);
     if (free_slots_ == nullptr) return nullptr;
   }
   Slot* slot = free_slots_;

@@ -30,8 +30,10 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   std::unique_ptr<Told> told(settled.told);
   if (is_crash(exit) && !joined && told == nullptr) [[unlikely]]
     told = describe(slot, exit, settled);
-  if (slot.isolated() && !settled.trapped) [[unlikely]]
-    destroy_isolated(slot, exit, told, settled);
+  if (slot.isolated()) [[unlikely]] {
+    if (!settled.trapped) destroy_isolated(slot, exit, told, settled);
+    if (restart_in_place(slot, exit, settled, told)) return;
+  }
   slot.set(Slot::kEnding);
   Bond* const untold = slot.extras != nullptr ? leave_all(slot, exit) : nullptr;
   slot.lives = false;

@@ -144,9 +144,7 @@ void tell_stop(Slot& slot) noexcept {
   stop->request_stop();
 }
 
-void discard_extras(Slot& slot, Core& core) noexcept {
-  if (slot.has(Slot::kUnwind)) tell_stop(slot);
-  free_rare(slot.extras->rare, &core);
+void end_timers(Slot& slot, Core& core) noexcept {
   for (;;) {
     SendTimer* timer = nullptr;
     {
@@ -157,6 +155,12 @@ void discard_extras(Slot& slot, Core& core) noexcept {
     }
     discard(*timer, core);
   }
+}
+
+void discard_extras(Slot& slot, Core& core) noexcept {
+  if (slot.has(Slot::kUnwind)) tell_stop(slot);
+  free_rare(slot.extras->rare, &core);
+  end_timers(slot, core);
   {
     const InTheMiddle here(&core);
     slot.extras->~Extras();
@@ -210,6 +214,11 @@ TimerRef start_timer(Timeout delay, Pid to, Signal* signal, const SignalOps* ops
   }
   Slot& slot = *core->running;
   Extras& extras = extras_of(slot, *core);
+  if (core->free_timers.used_up()) [[unlikely]] {
+    throw CapacityError(
+        "bulkhead: send_after: all timers of the stage are in use: StageConfig::timers says how "
+        "many there are");
+  }
   SendTimer& timer = core->free_timers.take();
   timer.kind = TimerKind::kSend;
   timer.to = to;

@@ -73,7 +73,9 @@ void file(Slot& slot, Signal* signal, Core& core) noexcept;
 void note_taken(Slot& slot, const Signal* signal, Signal* before) noexcept;
 /// Tells those who hold its token that the actor is asked to stop.
 void tell_stop(Slot& slot) noexcept;
-/// Ends an actor's timers and gives its extras back.
+/// Ends an actor's timers.
+void end_timers(Slot& slot, Core& core) noexcept;
+/// The same, and gives its extras back.
 void discard_extras(Slot& slot, Core& core) noexcept;
 /// A timer's message goes to its receiver: the timer, which is out of its wheel, is taken from its
 /// owner, and then delivered, and its record given to the core.

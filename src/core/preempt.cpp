@@ -76,12 +76,10 @@ bool Core::others_wait(machine::Nanoseconds now) const noexcept {
 
 // --- when --------------------------------------------------------------------------------------
 
-// How long the running actor has had its turn, since the first look in it. The turn of the loop and
-// what is left of it tell one activation from the other, so that activations cost nothing.
+// How long the running actor has had its turn, since the first look in it.
 machine::Nanoseconds Core::in_slice(machine::Nanoseconds now) noexcept {
-  if (slice_.turn != now_ || slice_.activations_left != activations_left_) {
-    slice_.turn = now_;
-    slice_.activations_left = activations_left_;
+  if (slice_.activation != progress()) {
+    slice_.activation = progress();
     slice_.since = slice_.looked = now;
     slice_.checks = 1;
   }
@@ -127,8 +125,7 @@ void Core::check() {
   Core* core = enter();  // not used after look
   if (core == nullptr) return;
   Slice& slice = core->slice_;
-  const bool same = slice.activations_left == core->activations_left_ && slice.turn == core->now_;
-  if (same && --slice.checks_left != 0) [[likely]] {
+  if (slice.activation == core->progress() && --slice.checks_left != 0) [[likely]] {
     core->leave(was);
     return;
   }
@@ -161,6 +158,7 @@ void Core::set_up_preemption() noexcept {
   slice_ = {};
   time_slice_ = config.time_slice.count();
   message_slice_ = config.message_slice.value_or(std::chrono::nanoseconds(0)).count();
+  if (in_rounds_) message_slice_ = machine::kNever;  // of no effect
   batch_ = message_slice_ != 0 ? 1 : kLeastBatch;
   in_row_ = nullptr;
   const auto every = [](std::size_t count) {
@@ -202,6 +200,11 @@ void Core::requeue(Slot& slot) {
 // then, so that nothing is looked at between messages when it does not; the actor goes on as the
 // next one, until its time is up.
 void Core::requeue_by_time(Slot& slot) {
+  if (in_rounds_) {
+    slot.turn = Turn::kReady;
+    queue_fair(slot);
+    return;
+  }
   const machine::Nanoseconds now = machine::now();
   if (in_row_ != &slot) {
     in_row_ = &slot;

@@ -49,6 +49,13 @@ class SlotRing {
   [[nodiscard]] Slot* pop_front() noexcept { return ring_[first_++ & (capacity_ - 1)]; }
   [[nodiscard]] Slot* pop_back() noexcept { return ring_[--end_ & (capacity_ - 1)]; }
 
+  /// Throws std::bad_alloc.
+  void reserve(std::size_t size) {
+    while (capacity_ < size) {
+      if (!grow()) throw std::bad_alloc();
+    }
+  }
+
   /// Gives memory back after a burst. Only when empty.
   void shrink() noexcept {
     if (capacity_ <= kSmallest) return;
@@ -129,6 +136,24 @@ class ReadyQueue {
       push_fair(std::exchange(newest_, nullptr));
     }
     return slot;
+  }
+
+  /// For who runs them in rounds: lines up all of them, in the order in which they were made ready;
+  /// how many there are. Those that come later are not among them.
+  [[nodiscard]] std::size_t line_up() noexcept {
+    while (!hot_.empty()) push_fair(hot_.pop_front());
+    if (newest_ != nullptr) push_fair(std::exchange(newest_, nullptr));
+    return fair_.size() + chained_;
+  }
+  /// The next in the line; null when there is none.
+  [[nodiscard]] Slot* next_in_line() noexcept {
+    return fair_.empty() ? unchain() : fair_.pop_front();
+  }
+
+  /// Takes memory for so many. Throws std::bad_alloc.
+  void reserve(std::size_t slots) {
+    hot_.reserve(slots);
+    fair_.reserve(slots);
   }
 
   /// One to give away: the one that would wait longest here; null when there is none.

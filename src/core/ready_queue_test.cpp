@@ -188,5 +188,21 @@ TEST(ReadyQueue, shrinks_when_it_is_empty_and_not_otherwise) {
   EXPECT_EQ(queue.next(), slot(1));
 }
 
+TEST(ReadyQueue, lines_up_in_the_order_of_becoming_ready) {
+  ReadyQueue queue;
+  queue.reserve(3000);
+  EXPECT_EQ(queue.line_up(), 0u);
+  EXPECT_EQ(queue.next_in_line(), nullptr);
+  queue.push_fair(slot(1));
+  for (std::uintptr_t i = 3; i < 10; ++i) queue.push_hot(slot(i));
+  queue.push_fair(slot(2));
+  EXPECT_EQ(queue.line_up(), 9u);
+  queue.push_hot(slot(10));  // of the next line
+  for (std::uintptr_t i = 1; i < 10; ++i) EXPECT_EQ(queue.next_in_line(), slot(i));
+  EXPECT_EQ(queue.size(), 1u);
+  EXPECT_EQ(queue.line_up(), 1u);
+  EXPECT_EQ(queue.next_in_line(), slot(10));
+}
+
 }  // namespace
 }  // namespace bulkhead::core

@@ -8,6 +8,7 @@
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
+#include "core/stop_requests.hpp"
 
 namespace bulkhead::core {
 

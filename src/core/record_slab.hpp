@@ -7,6 +7,7 @@
 // Threads: the slab is the process's, and locked. Free records belong to a core.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -110,6 +111,7 @@ class FreeRecords {
   /// One, with its next generation. Throws std::bad_alloc.
   [[nodiscard]] Record& take() {
     if (first_ == nullptr) {
+      if (bounded_) throw std::bad_alloc();  // who takes one asks before
       const base::Critical critical("who takes a record must not block");
       first_ = Slab::process().take(count_);
       if (first_ == nullptr) throw std::bad_alloc();
@@ -126,7 +128,7 @@ class FreeRecords {
     if (record.generation.load(std::memory_order_relaxed) == UINT32_MAX - 1) return;
     record.next_free() = first_;
     first_ = &record;
-    if (++count_ <= 2 * Slab::kBatch) return;
+    if (++count_ <= 2 * Slab::kBatch || bounded_) return;
     Record* last = first_;
     for (std::uint32_t i = 1; i < Slab::kBatch; ++i) last = last->next_free();
     Record* chain = std::exchange(first_, std::exchange(last->next_free(), nullptr));
@@ -134,8 +136,26 @@ class FreeRecords {
     Slab::process().give(chain);
   }
 
+  /// Takes so many more, and from now on no others. Throws std::bad_alloc.
+  void reserve(std::uint32_t records) {
+    bounded_ = true;
+    while (records > 0) {
+      std::uint32_t taken = 0;
+      Record* chain = Slab::process().take(taken, std::min(records, Slab::kBatch));
+      if (chain == nullptr) throw std::bad_alloc();
+      Record* last = chain;
+      while (last->next_free() != nullptr) last = last->next_free();
+      last->next_free() = std::exchange(first_, chain);
+      count_ += taken;
+      records -= taken;
+    }
+  }
+  /// Are those that were reserved all taken?
+  [[nodiscard]] bool used_up() const noexcept { return bounded_ && first_ == nullptr; }
+
   /// All go back to the process.
   void drain() noexcept {
+    bounded_ = false;
     if (first_ == nullptr) return;  // there may be no slab, and no room to make it
     Slab::process().give(first_);
     first_ = nullptr;
@@ -147,6 +167,7 @@ class FreeRecords {
 
   Record* first_ = nullptr;
   std::uint32_t count_ = 0;
+  bool bounded_ = false;
 };
 
 template <class Record>

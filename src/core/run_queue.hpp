@@ -21,7 +21,7 @@ class SharedQueue {
   [[nodiscard]] virtual Slot* pop(std::size_t place) noexcept = 0;
   [[nodiscard]] virtual bool empty() const noexcept = 0;
 
-  /// Not for kPartitioned. Throws std::bad_alloc.
+  /// For those that are shared. Throws std::bad_alloc.
   [[nodiscard]] static std::unique_ptr<SharedQueue> make(RunQueue kind, std::size_t cores);
 };
 
@@ -49,6 +49,7 @@ inline std::unique_ptr<SharedQueue> SharedQueue::make(RunQueue kind, std::size_t
       return std::make_unique<SharedQueueOf<Striped>>(cores);
     case RunQueue::kMutex:
     case RunQueue::kPartitioned:
+    case RunQueue::kRounds:
       break;
   }
   return std::make_unique<SharedQueueOf<Mutex>>(cores);

@@ -210,9 +210,22 @@ void watch_faults(FaultWatcher watcher) {
   static_cast<void>(installed);
 }
 
-FaultStack::FaultStack() noexcept {
+namespace {
+
+void note_beginning() noexcept {
   pthread_sigmask(SIG_SETMASK, nullptr, &beginning.mask);
   fegetenv(&beginning.floating_point);
+}
+
+}  // namespace
+
+void give_thread_fault_stack() noexcept {
+  static thread_local const FaultStack stack;
+  note_beginning();
+}
+
+FaultStack::FaultStack() noexcept {
+  note_beginning();
   stack_t now{};
   sigaltstack(nullptr, &now);
   if ((now.ss_flags & SS_DISABLE) == 0) return;

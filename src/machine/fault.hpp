@@ -92,6 +92,10 @@ class FaultStack {
   void* memory_ = nullptr;
 };
 
+/// For a thread that is lent to us for a while: gives it a FaultStack, for as long as it lives, and
+/// takes its state for what it began with. Costs two system calls, but for the first time.
+void give_thread_fault_stack() noexcept;
+
 /// A line for stderr, put together and written without allocating. Too long a line is cut.
 class SignalSafeText {
  public:

@@ -87,22 +87,30 @@ Pool::~Pool() {
   trim(0);
 }
 
+void Pool::add_chunk(std::uint8_t size_class) {
+  const base::Critical critical("who takes memory for a message must not block");
+  Chunk* chunk = ChunkStore::process().take(node_, *policy_);
+  chunk->size_class = size_class;
+  chunk->previous = nullptr;
+  chunk->next = chunks_;
+  if (chunks_ != nullptr) chunks_->previous = chunk;
+  chunks_ = chunk;
+  ++class_chunks_[size_class];
+  if (++chunk_count_ > peak_chunks_) peak_chunks_ = chunk_count_;
+  const std::size_t bytes = kSmallestBlock << size_class;
+  auto* begin = reinterpret_cast<std::byte*>(chunk);
+  for (std::size_t i = blocks_in(size_class); i > 0; --i) give(begin + i * bytes, size_class);
+}
+
+void Pool::reserve(std::uint8_t size_class, std::size_t blocks) {
+  while (std::size_t{class_chunks_[size_class]} * blocks_in(size_class) < blocks) {
+    add_chunk(size_class);
+  }
+}
+
 void* Pool::refill(std::uint8_t size_class) {
   collect_returned();
-  if (free_[size_class] == nullptr) {
-    const base::Critical critical("who takes memory for a message must not block");
-    Chunk* chunk = ChunkStore::process().take(node_, *policy_);
-    chunk->size_class = size_class;
-    chunk->previous = nullptr;
-    chunk->next = chunks_;
-    if (chunks_ != nullptr) chunks_->previous = chunk;
-    chunks_ = chunk;
-    ++class_chunks_[size_class];
-    if (++chunk_count_ > peak_chunks_) peak_chunks_ = chunk_count_;
-    const std::size_t bytes = kSmallestBlock << size_class;
-    auto* begin = reinterpret_cast<std::byte*>(chunk);
-    for (std::size_t i = blocks_in(size_class); i > 0; --i) give(begin + i * bytes, size_class);
-  }
+  if (free_[size_class] == nullptr) add_chunk(size_class);
   Block* block = free_[size_class];
   free_[size_class] = block->next;
   return block;

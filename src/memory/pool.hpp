@@ -71,6 +71,10 @@ class Pool {
     return block;
   }
 
+  /// Owner: takes memory for at least so many blocks of the class, with those that it has. Throws
+  /// std::bad_alloc.
+  void reserve(std::uint8_t size_class, std::size_t blocks);
+
   /// Owner: the same when the class is not dry.
   [[nodiscard]] void* take_ready(std::uint8_t size_class) noexcept {
     Block* block = free_[size_class];
@@ -124,6 +128,7 @@ class Pool {
   friend class ChunkStore;
 
   void* refill(std::uint8_t size_class);
+  void add_chunk(std::uint8_t size_class);
   static Chunk* chunk_of(Block* block) noexcept {
     return reinterpret_cast<Chunk*>(reinterpret_cast<std::uintptr_t>(block) & ~(kChunkBytes - 1));
   }

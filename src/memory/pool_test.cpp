@@ -335,5 +335,20 @@ TEST(Pool, places_chunks_anew_that_were_somebody_elses) {
   EXPECT_EQ(nodes.placed[0].node, 1);
 }
 
+TEST(Pool, reserves_what_is_asked_for_and_no_more) {
+  Pool pool;
+  pool.reserve(0, 0);
+  EXPECT_EQ(pool.chunks(), 0u);
+  pool.reserve(0, 3000);
+  const std::size_t chunks = pool.chunks();
+  EXPECT_GE(chunks * kChunkBytes, 3000 * kSmallestBlock);
+  EXPECT_LE(chunks * kChunkBytes, 3000 * kSmallestBlock + 2 * kChunkBytes);
+  pool.reserve(0, 3000);
+  std::vector<void*> blocks(3000);
+  for (void*& block : blocks) block = pool.take(0);
+  EXPECT_EQ(pool.chunks(), chunks);
+  for (void* block : blocks) pool.give(block, 0);
+}
+
 }  // namespace
 }  // namespace bulkhead::memory

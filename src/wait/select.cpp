@@ -15,6 +15,7 @@
 #include <stdexcept>
 
 #include "core/core.hpp"
+#include "core/stop_requests.hpp"
 #include "machine/clock.hpp"
 #include "wait/channel_core.hpp"
 

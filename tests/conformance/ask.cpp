@@ -107,7 +107,7 @@ class Ask : public testing::TestWithParam<std::tuple<std::size_t, Asker>> {
   // With a shared run queue nobody is given a core, or they would keep out of it.
   static bulkhead::SpawnOptions at(std::size_t core) {
     bulkhead::SpawnOptions options;
-    if (support::run_queue() != bulkhead::RunQueue::kPartitioned) return options;
+    if (is_shared(support::run_queue())) return options;
     options.core = core % std::get<0>(GetParam());
     options.pinned = true;
     return options;

@@ -1,4 +1,4 @@
-// A12: bounded mailboxes: never more than the bound, and never less for long.
+// A12, B5: bounded mailboxes: never more than the bound, and never less for long.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

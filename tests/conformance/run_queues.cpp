@@ -27,7 +27,7 @@ using namespace std::chrono_literals;
 
 class RunQueues : public testing::TestWithParam<std::tuple<RunQueue, std::size_t>> {
  protected:
-  [[nodiscard]] static bool shared() { return std::get<0>(GetParam()) != RunQueue::kPartitioned; }
+  [[nodiscard]] static bool shared() { return is_shared(std::get<0>(GetParam())); }
   [[nodiscard]] static std::size_t cores() { return std::get<1>(GetParam()); }
   [[nodiscard]] static Config config() {
     Config config;
@@ -38,7 +38,7 @@ class RunQueues : public testing::TestWithParam<std::tuple<RunQueue, std::size_t
   void wait_for_idle(Runtime& runtime) { ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline)); }
 };
 
-constexpr const char* kNames[] = {"partitioned", "mutex", "ring", "striped"};
+constexpr const char* kNames[] = {"partitioned", "mutex", "ring", "striped", "rounds"};
 
 std::string name_of(const testing::TestParamInfo<RunQueues::ParamType>& info) {
   const std::size_t cores = std::get<1>(info.param);
@@ -54,19 +54,20 @@ INSTANTIATE_TEST_SUITE_P(Kinds, SharedRunQueues,
                          name_of);
 INSTANTIATE_TEST_SUITE_P(Kinds, RunQueues,
                          testing::Combine(testing::Values(RunQueue::kPartitioned, RunQueue::kMutex,
-                                                          RunQueue::kRing, RunQueue::kStriped),
+                                                          RunQueue::kRing, RunQueue::kStriped,
+                                                          RunQueue::kRounds),
                                           testing::Values<std::size_t>(1, 2, 5)),
                          name_of);
 
 TEST(RunQueueSetting, refuses_what_is_none) {
   Config config;
-  config.run_queue = static_cast<RunQueue>(4);
+  config.run_queue = static_cast<RunQueue>(5);
   try {
     const Runtime runtime(config);
     FAIL() << "it was accepted";
   } catch (const bulkhead::ConfigError& error) {
     EXPECT_STREQ(error.what(),
-                 "bulkhead: Config::run_queue is 4; it must be one of RunQueue's values, 0 to 3");
+                 "bulkhead: Config::run_queue is 5; it must be one of RunQueue's values, 0 to 4");
   }
 }
 

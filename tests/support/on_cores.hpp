@@ -24,7 +24,7 @@ class OnCores : public testing::TestWithParam<std::size_t> {
     return config;
   }
   /// May any core run an actor that was given none?
-  [[nodiscard]] static bool roams() { return run_queue() != bulkhead::RunQueue::kPartitioned; }
+  [[nodiscard]] static bool roams() { return is_shared(run_queue()); }
   /// A core that exists: numbers go round.
   [[nodiscard]] static bulkhead::SpawnOptions begun_on(std::size_t number) {
     bulkhead::SpawnOptions options;

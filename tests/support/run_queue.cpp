@@ -15,8 +15,9 @@ bulkhead::RunQueue run_queue() {
   if (name == "mutex") return RunQueue::kMutex;
   if (name == "ring") return RunQueue::kRing;
   if (name == "striped") return RunQueue::kStriped;
+  if (name == "rounds") return RunQueue::kRounds;
   throw std::runtime_error("BULKHEAD_TEST_RUN_QUEUE is " + std::string(name) +
-                           "; it must be partitioned, mutex, ring or striped");
+                           "; it must be partitioned, mutex, ring, striped or rounds");
 }
 
 }  // namespace support

@@ -5,8 +5,8 @@
 
 namespace support {
 
-/// As the environment's BULKHEAD_TEST_RUN_QUEUE says: partitioned, mutex, ring or striped. Default:
-/// partitioned.
+/// As the environment's BULKHEAD_TEST_RUN_QUEUE says: partitioned, mutex, ring, striped or rounds.
+/// Default: partitioned.
 [[nodiscard]] bulkhead::RunQueue run_queue();
 
 }  // namespace support

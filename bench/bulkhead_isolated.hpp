@@ -33,7 +33,8 @@ inline Clock::time_point faulted_at;
 
 [[gnu::noinline]] inline void fault() {
   faulted_at = Clock::now();
-  *reinterpret_cast<volatile int*>(std::uintptr_t{16}) = 1;
+  volatile std::uintptr_t nowhere = 16;  // which the compiler must not see
+  *reinterpret_cast<volatile int*>(nowhere) = 1;
 }
 
 /// Has one isolated child after another trap, and hears of each.

@@ -27,9 +27,11 @@ class Child {
         break;
       case Birth::kThrows:
         throw std::runtime_error("not today");
-      case Birth::kTraps:
-        *reinterpret_cast<volatile int*>(std::uintptr_t{4}) = 1;
+      case Birth::kTraps: {
+        volatile std::uintptr_t nowhere = 4;  // which the compiler must not see
+        *reinterpret_cast<volatile int*>(nowhere) = 1;
         break;
+      }
       case Birth::kDeclines:
         this_actor::stop();
         break;

@@ -34,9 +34,11 @@ void perform(Do what) {
       return;
     case Do::kPanic:
       throw std::runtime_error("told to");
-    case Do::kTrap:
-      *reinterpret_cast<volatile int*>(std::uintptr_t{8}) = 1;
+    case Do::kTrap: {
+      volatile std::uintptr_t nowhere = 8;  // which the compiler must not see
+      *reinterpret_cast<volatile int*>(nowhere) = 1;
       return;
+    }
     case Do::kAbort:
       std::abort();
     case Do::kOverflow:

@@ -30,7 +30,7 @@ class Host {
   }
   template <class A, class... Args>
   Address<A> spawn(Args&&... args) {
-    return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+    return spawn_with<A>(core::kSpawnDefaults, std::forward<Args>(args)...);
   }
   template <Body F>
   Pid spawn_with(const SpawnOptions& options, F&& body) {
@@ -38,7 +38,7 @@ class Host {
   }
   template <Body F>
   Pid spawn(F&& body) {
-    return spawn_with(SpawnOptions{}, std::forward<F>(body));
+    return spawn_with(core::kSpawnDefaults, std::forward<F>(body));
   }
   /// Refused, with a word on what is wanted.
   template <int = 0, class F>
@@ -55,7 +55,7 @@ class Host {
   }
   template <Body F>
   auto spawn_joinable(F&& body) {
-    return spawn_joinable_with(SpawnOptions{}, std::forward<F>(body));
+    return spawn_joinable_with(core::kSpawnDefaults, std::forward<F>(body));
   }
 
   /// Names of its actors: as the functions of the same names (registry.hpp). Any thread,

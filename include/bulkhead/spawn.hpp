@@ -413,7 +413,7 @@ Address<A> spawn_with(const SpawnOptions& options, Args&&... args) {
 }
 template <class A, class... Args>
 Address<A> spawn(Args&&... args) {
-  return spawn_with<A>(SpawnOptions{}, std::forward<Args>(args)...);
+  return spawn_with<A>(core::kSpawnDefaults, std::forward<Args>(args)...);
 }
 
 /// In an actor: makes a green thread, an actor that runs `body()` once, in plain blocking style,
@@ -424,7 +424,7 @@ Pid spawn_with(const SpawnOptions& options, F&& body) {
 }
 template <Body F>
 Pid spawn(F&& body) {
-  return spawn_with(SpawnOptions{}, std::forward<F>(body));
+  return spawn_with(core::kSpawnDefaults, std::forward<F>(body));
 }
 /// Refused, with a word on what is wanted.
 template <int = 0, class F>
@@ -443,7 +443,7 @@ auto spawn_joinable_with(const SpawnOptions& options, F&& body) {
 }
 template <Body F>
 auto spawn_joinable(F&& body) {
-  return spawn_joinable_with(SpawnOptions{}, std::forward<F>(body));
+  return spawn_joinable_with(core::kSpawnDefaults, std::forward<F>(body));
 }
 
 }  // namespace bulkhead

@@ -61,4 +61,9 @@ struct SpawnOptions {
   std::optional<RestartInPlace> restart = {};
 };
 
+namespace core {
+/// Not made anew for each spawn.
+inline constexpr SpawnOptions kSpawnDefaults{};
+}  // namespace core
+
 }  // namespace bulkhead

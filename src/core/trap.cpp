@@ -83,6 +83,7 @@ void on_terminate() {
 void on_last_call(machine::LastCall call, const char* what) noexcept {
   switch (call) {
     case machine::LastCall::kAbort:
+    case machine::LastCall::kExit:
       return trap_if_isolated(TrapKind::kAbort, what);
     case machine::LastCall::kAssertion:
       return trap_if_isolated(TrapKind::kAssertion, what);

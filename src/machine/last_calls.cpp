@@ -1,7 +1,6 @@
 #include "machine/last_calls.hpp"
 
 #include <assert.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <unistd.h>
 
@@ -10,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/sanitizers.hpp"
+#include "machine/interposed.hpp"
 
 namespace bulkhead::machine {
 
@@ -22,15 +22,21 @@ void ask(LastCall call, const char* what) noexcept {
   if (the_watcher != nullptr) the_watcher(call, what);
 }
 
-// The C library's own; null where there is none, as in a program without shared libraries.
-template <class Function>
-Function next(const char* name) noexcept {
-  return reinterpret_cast<Function>(dlsym(RTLD_NEXT, name));
+void really_abort() noexcept {
+  static constinit Next<void()> next("abort");
+  if (next.get() != nullptr) next.get()();
 }
 
 }  // namespace
 
 void watch_last_calls(LastCallWatcher watcher) noexcept { the_watcher = watcher; }
+
+void abort_process() noexcept {
+  std::signal(SIGABRT, SIG_DFL);
+  really_abort();
+  raise(SIGABRT);
+  _exit(127);
+}
 
 }  // namespace bulkhead::machine
 
@@ -38,24 +44,28 @@ using namespace bulkhead::machine;  // NOLINT: for the definitions below
 
 extern "C" {
 
-[[gnu::weak, noreturn]] void abort() noexcept {
+[[gnu::weak, gnu::noreturn]] void abort() noexcept {
   ask(LastCall::kAbort, "abort was called");
-  if (const auto real = next<void (*)()>("abort"); real != nullptr) real();
-  std::signal(SIGABRT, SIG_DFL);
-  raise(SIGABRT);
-  _exit(127);
+  really_abort();
+  abort_process();
 }
 
-[[gnu::weak, noreturn]] void __assert_fail(const char* assertion, const char* file,
-                                           unsigned int line, const char* function) noexcept {
+[[gnu::weak, gnu::noreturn]] void exit(int status) noexcept {
+  ask(LastCall::kExit, "exit was called");
+  static constinit Next<void(int)> next("exit");
+  if (next.get() != nullptr) next.get()(status);
+  _exit(status);
+}
+
+[[gnu::weak, gnu::noreturn]] void __assert_fail(const char* assertion, const char* file,
+                                                unsigned int line, const char* function) noexcept {
   char what[kMostText];
   std::snprintf(what, sizeof what, "`%s' is not so, at %s:%u, in %s", assertion, file, line,
                 function != nullptr ? function : "?");
   ask(LastCall::kAssertion, what);
-  using Fail = void (*)(const char*, const char*, unsigned int, const char*);
-  if (const auto real = next<Fail>("__assert_fail"); real != nullptr) {
-    real(assertion, file, line, function);
-  }
+  static constinit Next<void(const char*, const char*, unsigned int, const char*)> next(
+      "__assert_fail");
+  if (next.get() != nullptr) next.get()(assertion, file, line, function);
   std::fprintf(stderr, "%s\n", what);
   abort();
 }
@@ -70,10 +80,9 @@ extern "C" {
   std::snprintf(what, sizeof what, "`%s' is not so, at %s:%d, in %s",
                 condition != nullptr ? condition : "?", file, line, function);
   ask(LastCall::kAssertion, what);
-  using Fail = void (*)(const char*, int, const char*, const char*);
-  if (const auto real = next<Fail>("_ZSt21__glibcxx_assert_failPKciS0_S0_"); real != nullptr) {
-    real(file, line, function, condition);
-  }
+  static constinit Next<void(const char*, int, const char*, const char*)> next(
+      "_ZSt21__glibcxx_assert_failPKciS0_S0_");
+  if (next.get() != nullptr) next.get()(file, line, function, condition);
   std::fprintf(stderr, "%s\n", what);
   abort();
 }
@@ -83,9 +92,9 @@ extern "C" {
 [[gnu::weak]] int pthread_create(pthread_t* thread, const pthread_attr_t* attributes,
                                  void* (*run)(void*), void* argument) noexcept {
   ask(LastCall::kThread, "it wanted to start a thread, which could outlive it");
-  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static const auto real = next<Create>("pthread_create");
-  return real(thread, attributes, run, argument);
+  static constinit Next<int(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*)> next(
+      "pthread_create");
+  return next.get()(thread, attributes, run, argument);
 }
 #endif
 

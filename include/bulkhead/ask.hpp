@@ -8,10 +8,10 @@
 #include <type_traits>
 #include <utility>
 
-#include "bulkhead/cross.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/exit.hpp"
 #include "bulkhead/message.hpp"
+#include "bulkhead/over_wall.hpp"
 #include "bulkhead/signal.hpp"
 #include "bulkhead/unwind.hpp"
 #include "bulkhead/wait.hpp"
@@ -54,50 +54,6 @@ struct AskFrame {
   void* heap = nullptr;  ///< that holds what the reply holds, when it came over a wall
 };
 
-/// A heap for what crosses a wall, of nobody.
-class MessageHeap {
- public:
-  /// Throws std::bad_alloc.
-  MessageHeap();
-  MessageHeap(const MessageHeap&) = delete;
-  MessageHeap& operator=(const MessageHeap&) = delete;
-  ~MessageHeap() { discard(heap_); }
-
-  [[nodiscard]] void* get() const noexcept { return heap_; }
-  [[nodiscard]] void* release() noexcept { return std::exchange(heap_, nullptr); }
-  static void discard(void* heap) noexcept;
-
- private:
-  void* heap_;
-};
-
-/// While something crosses: which memory is current. Nothing switches stacks meanwhile.
-class OverWall {
- public:
-  enum class Way : bool { kOut, kIn };
-  /// Between the calling actor's memory and that of a heap, or, if that is null, the process's.
-  OverWall(Way way, void* heap) noexcept;
-  OverWall(const OverWall&) = delete;
-  OverWall& operator=(const OverWall&) = delete;
-  ~OverWall();
-
- private:
-  alignas(void*) std::byte scope_[128];
-};
-
-/// Is the calling code an isolated actor's?
-[[nodiscard]] bool in_compartment() noexcept;
-
-/// Makes what crosses anew, in the memory that is current.
-template <class T>
-[[nodiscard]] T over_wall(T& value) {
-  if constexpr (!Crossable<T> || !std::is_nothrow_move_constructible_v<T>) {
-    refuse_to_cross(type_name<T>());
-  } else {
-    return bulkhead::cross(std::move(value));
-  }
-}
-
 /// After the wait: an ask that nobody has decided failed because time was up, or because its asker
 /// is to end.
 void decide_unanswered(AskFrame& frame) noexcept;
@@ -114,6 +70,31 @@ void fail_claimed(const ReplyTo& to, AskError error) noexcept;
 /// In a catch block: fails the ask with kDied, for what was caught.
 void fail_by_exception(const ReplyTo& to) noexcept;
 void fail_claimed_by_exception(const ReplyTo& to) noexcept;
+
+/// What an isolated actor is doing for one who waits, in a heap of nobody's. If the actor traps
+/// meanwhile, nothing of it is left, and the one who waits is told, if its wait has been claimed.
+class Owed {
+ public:
+  enum class Heap : bool { kNone, kOwn };
+  /// Throws std::bad_alloc.
+  Owed(const ReplyTo& to, Heap heap);
+  Owed(const Owed&) = delete;
+  Owed& operator=(const Owed&) = delete;
+  ~Owed();
+
+  /// Null where there are no heaps.
+  [[nodiscard]] void* heap() const noexcept { return heap_; }
+  [[nodiscard]] bool claim() noexcept;
+  /// It has been claimed.
+  void note() noexcept;
+  /// The heap is the other one's now.
+  [[nodiscard]] void* release() noexcept { return std::exchange(heap_, nullptr); }
+
+ private:
+  const ReplyTo to_;
+  void* heap_ = nullptr;
+};
+
 /// A Reply was let go unused: fails the ask with kDied or kNoReply.
 void abandon_ask(const ReplyTo& to) noexcept;
 /// Is the calling code running in this actor?
@@ -137,7 +118,7 @@ struct ReplyFrame : AskFrame {
     if (outcome == Outcome::kAnswered) value.~R();
     if constexpr (!kStaysAsItIs<R>) {
       if (heap != nullptr) [[unlikely]]
-        MessageHeap::discard(heap);
+        discard_heap(heap);
     }
   }
 
@@ -193,6 +174,10 @@ class Reply {
     to_.asker = nullptr;
     if (to.asker == nullptr) return false;
     auto* frame = static_cast<core::ReplyFrame<R>*>(to.frame);
+    if constexpr (!kStaysAsItIs<R>) {
+      if (core::in_compartment()) [[unlikely]]
+        return answer_over_wall(to, *frame, make);
+    }
     bool claimed = false;
     {
       // Made before the wait is claimed: if this throws, the ask fails like any other.
@@ -235,30 +220,37 @@ class Reply {
 
   // True when the asker gets it.
   static bool answer(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {
-    if constexpr (!kStaysAsItIs<R>) {
-      if (core::in_compartment()) [[unlikely]]
-        return answer_over_wall(to, frame, value);
-    }
     if (!core::claim(to)) return false;
     place(to, frame, value);
     return true;
   }
 
-  static bool answer_over_wall(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {
-    const auto make_anew = [&] {
-      core::MessageHeap heap;
-      R anew = [&] {
-        const core::OverWall out(core::OverWall::Way::kOut, heap.get());
-        return core::over_wall(value);
-      }();
-      if (!core::claim(to)) return false;
-      if constexpr (std::is_nothrow_move_constructible_v<R>) {
-        ::new (static_cast<void*>(__builtin_addressof(frame.value))) R(std::move(anew));
-        frame.heap = heap.release();
+  // By an isolated actor, which may trap at any time.
+  template <class Make>
+  static bool answer_over_wall(const core::ReplyTo& to, core::ReplyFrame<R>& frame, Make& make) {
+    const auto answer = [&] {
+      core::Owed owed(to, core::Owed::Heap::kOwn);
+      {
+        R value = make();
+        R anew = [&] {
+          const core::OverWall out(core::OverWall::Way::kOut, owed.heap());
+          return core::over_wall(value);
+        }();
+        if (!owed.claim()) return false;
+        if constexpr (std::is_nothrow_move_constructible_v<R>) {
+          ::new (static_cast<void*>(__builtin_addressof(frame.value))) R(std::move(anew));
+        }
       }
+      frame.heap = owed.release();
       return true;
     };
-    return made<bool>(to, make_anew);
+    if (!made<bool>(to, answer)) {
+      core::count_late_reply(type_name<R>());
+      return false;
+    }
+    frame.outcome = core::AskFrame::Outcome::kAnswered;
+    core::wake_asker(to);
+    return true;
   }
 
   static void place(const core::ReplyTo& to, core::ReplyFrame<R>& frame, R& value) {

@@ -424,16 +424,4 @@ template <class T>
   }
 }
 
-/// The same, at an address, which is aligned for a T. Returns the object there.
-template <class T>
-  requires(!std::is_reference_v<T> && !std::is_const_v<T>)
-T* cross_into(void* at, T&& from) noexcept(kCrossesWithoutMemory<T>) {
-  check_crossable<T>();
-  if constexpr (Crossable<T>) {
-    crossing::construct(static_cast<T*>(at), from);
-    crossing::leave(from);
-  }
-  return std::launder(static_cast<T*>(at));
-}
-
 }  // namespace bulkhead

@@ -202,6 +202,8 @@ M take_offer(const Offer<M>& offer) {
   } go{offer};
   if constexpr (!kStaysAsItIs<M>) {
     if (offer.crosses || core::in_compartment()) [[unlikely]] {
+      core::Owed owed(offer.to, core::Owed::Heap::kNone);
+      owed.note();
       const core::OverWall in(core::OverWall::Way::kIn, nullptr);
       return core::over_wall(*offer.message);
     }

@@ -36,13 +36,12 @@ enum class ParcelFill : std::uint8_t { kZero, kNothing };
 /// Memory outside all heaps. It belongs to the caller, if that is an isolated actor. Throws
 /// std::bad_alloc.
 [[nodiscard]] ParcelMemory make_parcel(std::size_t bytes, ParcelFill fill);
-/// The key of who has the parcel after the next hand-over; to none, when this one does not fit or
-/// the parcel belongs to an isolated actor other than the caller.
-[[nodiscard]] ParcelKey next_parcel_key(ParcelKey key) noexcept;
+/// The key of who has the parcel after the next hand-over; to none, when this one does not fit.
+/// Throws std::bad_alloc.
+[[nodiscard]] ParcelKey next_parcel_key(ParcelKey key);
 /// From now on the next key fits. Without effect when next_parcel_key was to none.
 void hand_over_parcel(ParcelKey key) noexcept;
-/// Releases the memory. Without effect when the key does not fit, or the parcel belongs to an
-/// isolated actor other than the caller: it is released when that ends.
+/// Releases the memory. Without effect when the key does not fit.
 void release_parcel(ParcelKey key) noexcept;
 
 [[noreturn]] void refuse_parcel_size();
@@ -137,9 +136,7 @@ class Parcel {
 
 template <class T>
 struct Crossing<Parcel<T>> {
-  static constexpr bool kWithoutMemory = true;
-
-  static Parcel<T> cross(const Parcel<T>& from) noexcept {
+  static Parcel<T> cross(const Parcel<T>& from) {
     const core::ParcelKey key = core::next_parcel_key(from.memory_.key);
     if (key.turn == 0) return Parcel<T>();
     return Parcel<T>({key, from.memory_.data}, from.size_);

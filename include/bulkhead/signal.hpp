@@ -57,6 +57,8 @@ struct Signal {
   static constexpr std::uint8_t kFirst = 8;
   /// Set when its payload's memory is not its receiver's: it is yet to cross.
   static constexpr std::uint8_t kCrosses = 16;
+  /// Set when its payload lies in the memory of the isolated actor that has it in hand.
+  static constexpr std::uint8_t kCrossed = 32;
   /// Set when it was traced how it was sent, so that it is how it is taken.
   static constexpr std::uint8_t kTraced = 128;
 };
@@ -125,8 +127,6 @@ inline constexpr std::uint16_t kMessageHeap = 0xfffd;
 /// Has the payload of such a one, which its sender has made, leave the sender's memory. Throws what
 /// crossing throws; then the payload is as it was.
 void seal(Signal* signal, const SignalOps* ops);
-/// Throws std::logic_error: what is of this type cannot cross.
-[[noreturn]] void refuse_to_cross(std::string_view type);
 /// In a handler: releases the signal in hand before the handler's end.
 void release_in_hand(Signal* signal) noexcept;
 

@@ -16,6 +16,7 @@
 #include "bulkhead/handler.hpp"
 #include "bulkhead/join.hpp"
 #include "bulkhead/links.hpp"
+#include "bulkhead/over_wall.hpp"
 #include "bulkhead/spawn_options.hpp"
 #include "bulkhead/standard.hpp"
 
@@ -53,20 +54,6 @@ struct CancelSpawn {
   }
 };
 
-/// While an actor's state is made, by its spawner, in the memory of an isolated actor, or by one in
-/// that of others: that is current.
-class BuildingIn {
- public:
-  explicit BuildingIn(const NewActor& actor);
-  BuildingIn(const BuildingIn&) = delete;
-  BuildingIn& operator=(const BuildingIn&) = delete;
-  ~BuildingIn();
-
- private:
-  struct Scope;
-  alignas(void*) std::byte scope_[128];
-};
-
 /// For an isolated spawner, whose memory others must not hold.
 template <class State, class... Args>
 void construct_over_wall(const NewActor& actor, Args&&... args) {
@@ -75,7 +62,7 @@ void construct_over_wall(const NewActor& actor, Args&&... args) {
   } else if constexpr (!std::is_constructible_v<State, std::decay_t<Args>...>) {
     refuse_to_isolate(type_name<State>());
   } else {
-    const BuildingIn process(actor);
+    const OverWall process(actor);
     ::new (actor.state) State(argument_anew<std::decay_t<Args>>(args)...);
     (leave_argument<Args>(args), ...);
   }
@@ -333,7 +320,7 @@ Address<A> spawn_isolated(const SpawnOptions& options, Domain* domain, Args&&...
     CancelSpawn cancel{&actor};
     plant_if_it_restarts<State, std::decay_t<Args>...>(options, actor, args...);
     {
-      const BuildingIn heap(actor);
+      const OverWall heap(actor);
       ::new (actor.state) State(args...);
       (leave_argument<Args>(args), ...);
     }

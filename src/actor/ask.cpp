@@ -3,7 +3,10 @@
 #include "bulkhead/ask.hpp"
 
 #include <exception>
+#include <new>
+#include <utility>
 
+#include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -46,6 +49,15 @@ Exit exit_of_asked() noexcept {
   return exit != nullptr ? *exit : Exit::no_actor();
 }
 
+// Of an isolated actor: what outlives that.
+Exit without_its_memory(const Core& core, Exit exit) noexcept {
+  try {
+    return outlasting(core, std::move(exit));
+  } catch (const std::bad_alloc&) {
+    return Exit::trapped(TrapKind::kMemory, {}, {});
+  }
+}
+
 // In a catch block.
 Exit exit_of_caught() noexcept {
   const Inside inside;
@@ -56,7 +68,7 @@ Exit exit_of_caught() noexcept {
     return core->why_unwound(*core->running);
   } catch (...) {
     const InTheMiddle here;  // what() is the user's
-    return Exit::panic(std::current_exception());
+    return without_its_memory(*core, Exit::panic(std::current_exception()));
   }
 }
 

@@ -294,6 +294,12 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
   check_bonds(options, core);
   if (options.isolated) check_isolation(*options.isolated, kind, *domain);
   if (options.restart) check_restart(options);
+  const bool crosses = core != nullptr && crosses_from(*core);
+  if (crosses && kind.joint != nullptr) {
+    throw ConfigError(
+        "bulkhead: spawn_joinable was called in an isolated actor, which shares no memory with "
+        "others: monitor the new actor, and have it send its result");
+  }
   if (is_outside(core, *domain)) {
     if (!domain->gate.enter()) {
       throw SpawnError(
@@ -304,7 +310,7 @@ NewActor begin_spawn(const ActorClass& kind, const SpawnOptions& options, Domain
     throw SpawnError("bulkhead: no actor can be made: the runtime is shutting down");
   }
   NewActor actor{nullptr, nullptr, nullptr};
-  actor.crosses = core != nullptr && crosses_from(*core);
+  actor.crosses = crosses;
   try {
     actor.home = home_elsewhere(options, core, *domain);
     actor.slot = take_slot(actor.home, core, *domain);

@@ -95,9 +95,9 @@ template <bool kIsolated>
       if ((signal->flags & Slot::kMarks) != 0) [[unlikely]] {
         if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
         if ((signal->flags & Signal::kTraced) != 0) core->trace_taking(slot, *signal);
-        if (!kIsolated && (signal->flags & Signal::kCrosses) != 0) cross_in(nullptr, *signal);
+        if (!kIsolated && (signal->flags & Signal::kCrosses) != 0) cross_in(*signal);
       }
-      if constexpr (kIsolated) admit_over_wall(slot, *signal);
+      if constexpr (kIsolated) admit_over_wall(*signal);
       me->seat->at.leave();
       Signal* done = signal->ops->deliver(slot.state, signal);
       core = back_inside(me);

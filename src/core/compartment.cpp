@@ -1,28 +1,22 @@
 // Isolated actors: what surrounds their code, and how they end. See trap.hpp.
 #include "core/compartment.hpp"
 
-#include <cxxabi.h>
-
-#include <algorithm>
 #include <exception>
 #include <memory>
 #include <new>
-#include <stdexcept>
-#include <string>
 #include <utility>
 
 #include "base/critical.hpp"
 #include "base/sanitizers.hpp"
-#include "bulkhead/config.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
-#include "core/exception_head.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/reporter.hpp"
 #include "core/slab.hpp"
 #include "core/trap.hpp"
+#include "machine/exceptions_made.hpp"
 #include "machine/fault.hpp"
 #include "machine/fiber.hpp"
 #include "memory/current_heap.hpp"
@@ -57,7 +51,7 @@ Exit outlasting(const Core& core, Exit exit) {
 }
 
 void discard_compartment(Compartment* compartment) noexcept {
-  release_all(compartment->parcels);
+  compartment->belongings.release_all();
   if (compartment->seed != nullptr) discard_seed(compartment->seed);
   if (compartment->heap != nullptr) compartment->heap->discard();
   ::operator delete(compartment->block, compartment->alignment);
@@ -69,322 +63,17 @@ void discard_compartment(Compartment* compartment) noexcept {
   asm volatile("" ::: "memory");
   Compartment& compartment = *compartment_of(slot);
   memory::current_heap = {compartment.heap, nullptr, &tl_seat.at.inside_word()};
-  set_parcel_owners({&compartment.parcels, &compartment.parcels});
+  static_cast<void>(set_owner(&compartment.belongings));
+  const machine::Stack* stack = current()->stack;
+  compartment.locks.stack = stack->bottom;
+  compartment.locks.end_of_stack = reinterpret_cast<const std::byte*>(stack);
+  machine::count_locks(&compartment.locks);
 }
 [[gnu::noinline]] void Core::leave_compartment() noexcept {
   asm volatile("" ::: "memory");
   memory::current_heap = {};
-  set_parcel_owners({});
-}
-
-// --- what it has that others know of -------------------------------------------------------------
-
-namespace {
-
-// Whose something is that crosses to another memory at the moment.
-constinit thread_local bool is_crossing = false;
-constinit thread_local Compartment* crosses_to = nullptr;
-
-// An answer that is owed: the asker's slot, the epoch of its wait, its frame.
-ReplyTo reply_of(const Belonging& each) noexcept {
-  return {reinterpret_cast<Slot*>(each.what[0]), each.what[1],
-          reinterpret_cast<void*>(each.what[2])};
-}
-
-constexpr Belonging::Ops kAnswer = {
-    [](const Belonging& each) noexcept {
-      const ReplyTo to = reply_of(each);
-      return !to.asker->wait.waits(to.epoch);
-    },
-    [](const Belonging& each) noexcept { fail_ask(reply_of(each), AskError::kDied); }};
-
-Belonging answer_to(const ReplyTo& to) noexcept {
-  return {&kAnswer,
-          {reinterpret_cast<std::uint64_t>(to.asker), to.epoch,
-           reinterpret_cast<std::uint64_t>(to.frame)}};
-}
-
-}  // namespace
-
-void add_belonging(Compartment& compartment, const Belonging& belonging) {
-  std::vector<Belonging>& all = compartment.belongings;
-  if (all.size() >= compartment.prune_at) {
-    std::erase_if(all, [](const Belonging& each) { return each.ops->is_over(each); });
-    compartment.prune_at = std::max<std::size_t>(16, 2 * all.size());
-  }
-  all.push_back(belonging);
-}
-
-void belongs_to_caller(const Belonging& belonging) {
-  const BrieflyInside inside;
-  if (is_crossing) {
-    if (crosses_to != nullptr) add_belonging(*crosses_to, belonging);
-    return;
-  }
-  const Core* core = inside.core();
-  if (core == nullptr || !crosses_from(*core)) return;
-  add_belonging(*compartment_of(*core->running), belonging);
-}
-
-void release_belongings(Compartment& compartment) noexcept {
-  for (const Belonging& each : std::exchange(compartment.belongings, {})) each.ops->release(each);
-}
-
-// --- the wall -----------------------------------------------------------------------------------
-
-bool crosses_from(const Core& core) noexcept {
-  return core.running != nullptr && core.running->isolated();
-}
-
-Signal* take_message_heap(const Core& core, Pid to, std::size_t bytes) {
-  std::vector<Compartment::Making>& making = compartment_of(*core.running)->making;
-  making.reserve(making.size() + 1);
-  void* block = nullptr;
-  if (!memory::kHeapsAreUsed) {
-    block = memory::take_from_heap(bytes);
-  } else if (memory::Heap* heap = memory::Heap::take(memory::Heap::kMostLimit); heap != nullptr) {
-    block = heap->allocate(bytes, kMaxMessageAlignment);
-    if (block == nullptr) heap->discard();
-  }
-  if (block == nullptr) throw std::bad_alloc();
-  auto* signal = static_cast<Signal*>(block);
-  making.push_back({signal, to});
-  return signal;
-}
-
-void give_message_heap(void* signal) noexcept {
-  if (memory::kHeapsAreUsed) {
-    memory::owner_of(signal)->discard();
-  } else {
-    memory::give_to_heap(signal);
-  }
-}
-
-void forget_making(const Core& core, const Signal* signal) noexcept {
-  if (!crosses_from(core)) return;
-  std::erase_if(compartment_of(*core.running)->making,
-                [signal](const Compartment::Making& each) { return each.signal == signal; });
-}
-
-void withdraw_making(Compartment& compartment) noexcept {
-  for (const Compartment::Making& each : std::exchange(compartment.making, {})) {
-    if ((each.signal->flags & Signal::kBounded) != 0) {
-      give_place_back(Slab::at(each.to.index()), *each.signal);
-    }
-    give_message_heap(each.signal);
-  }
-}
-
-namespace {
-
-struct Destination {
-  memory::Heap* heap = nullptr;  // null: the process's memory
-  Compartment* owner = nullptr;  // null: nobody that is isolated, such as a message
-};
-
-// The memory that is current while a message crosses, that which it comes from, and who gets what
-// is handed over. The user's code may run, and fail; nothing switches stacks.
-class Across {
- public:
-  Across(Destination to, memory::Heap* from, ParcelOwners owners) noexcept
-      : was_(come_in()), before_(begin(to, from, owners)) {}
-  Across(const Across&) = delete;
-  Across& operator=(const Across&) = delete;
-  ~Across() { end(before_, was_); }
-
- private:
-  // Of the thread. All of it is read and written out of line: to come in may be to change threads.
-  struct State {
-    memory::CurrentHeap heap;
-    ParcelOwners parcels;
-    const char* critical;
-    bool is_crossing;
-    Compartment* crosses_to;
-  };
-
-  // Inside, so that nobody takes the core away meanwhile. (Who was away comes home first.)
-  static std::uint8_t come_in() noexcept {
-    const std::uint8_t was = was_inside();
-    static_cast<void>(enter(memory::CurrentHeap::kCrossing));
-    return was;
-  }
-  [[gnu::noinline]] static State begin(Destination to, memory::Heap* from,
-                                       ParcelOwners owners) noexcept {
-    const State before{memory::current_heap, set_parcel_owners(owners), base::critical, is_crossing,
-                       crosses_to};
-    memory::current_heap = {to.heap, from, &tl_seat.at.inside_word()};
-    base::critical = "a message crosses the wall around an isolated actor";
-    is_crossing = true;
-    crosses_to = to.owner;
-    return before;
-  }
-  [[gnu::noinline]] static void end(const State& before, std::uint8_t was) noexcept {
-    memory::current_heap = before.heap;
-    set_parcel_owners(before.parcels);
-    base::critical = before.critical;
-    is_crossing = before.is_crossing;
-    crosses_to = before.crosses_to;
-    tl_seat.at.leave(was);
-  }
-
-  const std::uint8_t was_;
-  const State before_;
-};
-
-memory::Heap* heap_around(const Signal& signal) noexcept {
-  return signal.pool == kMessageHeap && memory::kHeapsAreUsed ? memory::owner_of(&signal) : nullptr;
-}
-
-}  // namespace
-
-// In its sender's turn, outside.
-void seal(Signal* signal, const SignalOps* ops) {
-  if (ops->cross != nullptr) {
-    const Across across({.heap = heap_around(*signal)}, memory::current_heap.heap,
-                        {parcel_owners().from, nullptr});
-    ops->cross(signal);
-    signal->flags |= Signal::kCrosses;
-  }
-  const BrieflyInside inside;
-  forget_making(*inside.core(), signal);
-}
-
-void refuse_to_cross(std::string_view type) {
-  throw std::logic_error("bulkhead: a message of type " + std::string(type) +
-                         " cannot cross to or from an isolated actor: see check_crossable");
-}
-
-void cross_in(Compartment* to, Signal& signal) {
-  signal.flags = static_cast<std::uint8_t>(signal.flags & ~Signal::kCrosses);
-  if (signal.ops->cross == nullptr) return;
-  const Across across({.heap = to != nullptr ? to->heap : nullptr, .owner = to},
-                      heap_around(signal), {nullptr, parcel_owners().to});
-  signal.ops->cross(&signal);
-}
-
-// What an isolated actor is about to handle becomes its own, by its own code.
-void Core::admit_over_wall(const Slot& slot, Signal& signal) {
-  Compartment& compartment = *compartment_of(slot);
-  if (const std::size_t at = signal.ops->reply_at; at != 0) {
-    const auto* to = reinterpret_cast<const ReplyTo*>(reinterpret_cast<std::byte*>(&signal) + at);
-    add_belonging(compartment, answer_to(*to));
-  }
-  cross_in(&compartment, signal);
-}
-
-// The same in mid-handler. One that cannot cross is dropped.
-void Core::take_over_wall(const Slot& slot, Signal* signal) {
-  try {
-    if (slot.isolated()) {
-      admit_over_wall(slot, *signal);
-    } else {
-      cross_in(nullptr, *signal);
-    }
-  } catch (...) {
-    Core* core = come_inside();
-    core->stack->in_hand_ops = nullptr;
-    core->drop(signal, pid_of(slot), DropCause::kHandlerFailed);
-    throw;
-  }
-}
-
-// --- who spawns an isolated actor ----------------------------------------------------------------
-
-struct BuildingIn::Scope {
-  Scope(Compartment* made, Compartment* spawner)
-      : spawner_(spawner),
-        across_({.heap = made != nullptr ? made->heap : nullptr, .owner = made},
-                spawner != nullptr ? spawner->heap : nullptr,
-                {parcel_owners().from, made != nullptr ? &made->parcels : nullptr}) {}
-  Compartment* spawner_;
-  Across across_;
-};
-
-BuildingIn::BuildingIn(const NewActor& actor) {
-  static_assert(sizeof(Scope) <= sizeof scope_);
-  Compartment* spawner = nullptr;
-  {
-    const BrieflyInside inside;
-    const Core* core = inside.core();
-    if (core != nullptr && crosses_from(*core)) spawner = compartment_of(*core->running);
-    if (spawner != nullptr) spawner->spawning.push_back(actor);
-  }
-  const bool isolated = actor.slot->state_pool == kActorsHeap;
-  new (scope_) Scope(isolated ? actor.extras->rare->compartment : nullptr, spawner);
-}
-
-BuildingIn::~BuildingIn() {
-  auto* scope = reinterpret_cast<Scope*>(scope_);
-  Compartment* spawner = scope->spawner_;
-  scope->~Scope();
-  if (spawner != nullptr) spawner->spawning.pop_back();
-}
-
-MessageHeap::MessageHeap() : heap_(nullptr) {
-  if (!memory::kHeapsAreUsed) return;
-  heap_ = memory::Heap::take(memory::Heap::kMostLimit);
-  if (heap_ == nullptr) throw std::bad_alloc();
-}
-
-void MessageHeap::discard(void* heap) noexcept {
-  if (heap != nullptr) static_cast<memory::Heap*>(heap)->discard();
-}
-
-void* build_anew(Compartment& compartment, const ActorClass& kind) noexcept {
-  try {
-    const std::unique_ptr<Compartment, void (*)(Compartment*)> fresh(
-        make_compartment(compartment.heap_limit), discard_compartment);
-    void* state = take_in_compartment(*fresh, kind.size, kind.alignment);
-    if (state == nullptr) return nullptr;
-    {
-      const Across across({.heap = fresh->heap, .owner = fresh.get()},
-                          static_cast<memory::Heap*>(compartment.seed->heap), {});
-      compartment.seed->sow(*compartment.seed, state);
-    }
-    std::swap(fresh->heap, compartment.heap);
-    std::swap(fresh->block, compartment.block);
-    std::swap(fresh->parcels, compartment.parcels);
-    compartment.belongings = std::move(fresh->belongings);
-    compartment.is_built = !compartment.seed->makes_itself;
-    return state;
-  } catch (...) {
-    return nullptr;
-  }
-}
-
-namespace {
-
-Compartment* own_compartment() noexcept {
-  const BrieflyInside inside;
-  const Core* core = inside.core();
-  return core != nullptr && crosses_from(*core) ? compartment_of(*core->running) : nullptr;
-}
-
-}  // namespace
-
-OverWall::OverWall(Way way, void* heap) noexcept {
-  static_assert(sizeof(Across) <= sizeof scope_);
-  auto* its = static_cast<memory::Heap*>(heap);
-  memory::Heap* mine = memory::current_heap.heap;
-  const ParcelOwners owners = parcel_owners();
-  if (way == Way::kOut) {
-    new (scope_) Across({.heap = its}, mine, {owners.from, nullptr});
-  } else {
-    new (scope_) Across({.heap = mine, .owner = own_compartment()}, its, {nullptr, owners.to});
-  }
-}
-
-OverWall::~OverWall() { reinterpret_cast<Across*>(scope_)->~Across(); }
-
-[[gnu::noinline]] bool in_compartment() noexcept {
-  asm volatile("" ::: "memory");
-  return memory::current_heap.heap != nullptr && was_inside() == 0;
-}
-
-void refuse_to_isolate(std::string_view type) {
-  throw ConfigError("bulkhead: an actor is spawned with " + std::string(type) +
-                    ", which cannot cross to or from an isolated actor: see check_crossable; "
-                    "functions must be no more than their bytes");
+  static_cast<void>(set_owner(nullptr));
+  machine::count_locks(nullptr);
 }
 
 // --- how it ends --------------------------------------------------------------------------------
@@ -416,9 +105,11 @@ void Core::destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>&
   me.exit = &exit;
   me.told = told.release();
   me.crash = me.told != nullptr ? me.told->crash.get() : nullptr;
+  enter_compartment(slot);
   core->leave();
   slot.kind->destroy(slot.state);
   static_cast<void>(come_inside());
+  leave_compartment();
   me.crash = nullptr;
   me.exit = nullptr;
   told.reset(std::exchange(me.told, nullptr));
@@ -426,28 +117,36 @@ void Core::destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>&
 
 namespace {
 
-// Of one that an abandoned frame has caught: its memory is given back, and nothing of it is called.
-void give_back(ExceptionHead* exception) noexcept {
-  constexpr _Unwind_Exception_Class kDependent = 1;  // the last byte of its class: rethrown
-  void* object = exception + 1;
-  if ((exception->header.exception_class & 0xff) == kDependent) {
-    abi::__cxa_free_dependent_exception(static_cast<abi::__cxa_dependent_exception*>(object));
-  } else {
-    abi::__cxa_free_exception(object);
+// The memory of an exception that it has thrown, and that nobody has let go of.
+constexpr Belonging::Ops kException = {
+    [](const Belonging& /*each*/) noexcept { return false; },
+    [](const Belonging& each) noexcept {
+      machine::give_back_exception(reinterpret_cast<void*>(each.what[0]), each.what[1] != 0);
+    }};
+
+// Without memory to note it by it is lost at a trap. (What that would throw is noted nowhere.)
+void note_exception(void* exception, bool is_dependent) noexcept {
+  if (!may_have_owner()) [[likely]]
+    return;
+  const BrieflyInside inside;
+  Belongings* mine = set_owner(nullptr);
+  if (mine == nullptr) return;
+  try {
+    mine->add(
+        {&kException, {reinterpret_cast<std::uint64_t>(exception), is_dependent ? 1u : 0u, 0}});
+  } catch (const std::bad_alloc&) {  // NOLINT
   }
+  static_cast<void>(set_owner(mine));
+}
+void forget_exception(void* exception) noexcept {
+  forget_of_caller(kException, reinterpret_cast<std::uint64_t>(exception));
 }
 
-void give_back_exceptions(machine::ExceptionState& state) noexcept {
-  constexpr std::size_t kBefore = 4 * sizeof(void*);  // of an exception's record, its head
-  for (void* caught = std::exchange(state.caught, nullptr); caught != nullptr;) {
-    auto* head = reinterpret_cast<ExceptionHead*>(static_cast<std::byte*>(caught) + kBefore);
-    caught = head->next;
-    give_back(head);
-  }
-  state.uncaught = 0;
-}
+constexpr machine::ExceptionWatcher kExceptionWatcher{&note_exception, &forget_exception};
 
 }  // namespace
+
+void keep_exceptions() noexcept { machine::watch_exceptions(kExceptionWatcher); }
 
 BULKHEAD_NO_ASAN void Core::land(void* stack) {
   auto* me = static_cast<machine::Stack*>(stack);
@@ -459,10 +158,8 @@ BULKHEAD_NO_ASAN void Core::land(void* stack) {
 void Core::go_on_after_trap(machine::Stack* me) {
   machine::reset_floating_point();
   base::critical = nullptr;  // what was in its way is gone
-  is_crossing = false;
-  crosses_to = nullptr;
   leave_compartment();
-  give_back_exceptions(*machine::thread_exceptions());
+  *machine::thread_exceptions() = {};  // their memory is among its belongings
   Trap trap = std::exchange(*tl_seat.worker->trap, Trap());
   Core* core = back_inside(me);
   end_trapped(*core->running, me, trap);
@@ -490,10 +187,9 @@ void Core::end_trapped(Slot& slot, machine::Stack* me, Trap& trap) {
   Exit exit = was_crash ? std::exchange(trap.earlier, Exit())
                         : Exit::trapped(trap.kind, trap.message(), trap.stack(), trap.thrown);
   me->exit = &exit;
-  withdraw_making(*compartment_of(slot));
+  compartment_of(slot)->is_lost = true;
   for (const NewActor& each : std::exchange(compartment_of(slot)->spawning, {})) cancel_spawn(each);
   settled.dropped = me->dropped + discard_in_hand(slot, me, DropCause::kHandlerFailed);
-  release_belongings(*compartment_of(slot));
   finish(slot, std::exchange(exit, Exit()), settled);
 }
 

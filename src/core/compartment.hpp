@@ -10,7 +10,6 @@
 // the process's (cross_in). Meanwhile nothing switches stacks.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -19,25 +18,16 @@
 #include "bulkhead/ask.hpp"
 #include "bulkhead/signal.hpp"
 #include "bulkhead/spawn.hpp"
-#include "core/parcels.hpp"
+#include "core/belongings.hpp"
 #include "core/slot.hpp"
 #include "machine/clock.hpp"
+#include "machine/held_locks.hpp"
+#include "memory/current_heap.hpp"
 #include "memory/heap.hpp"
 
 namespace bulkhead::core {
 
 class Core;
-
-/// What an isolated actor has, or owes, that others know of. After a trap it is released, since the
-/// actor's own objects that would have done so are gone. One that is over already is as nothing.
-struct Belonging {
-  struct Ops {
-    bool (*is_over)(const Belonging& each) noexcept;
-    void (*release)(const Belonging& each) noexcept;
-  };
-  const Ops* ops;
-  std::array<std::uint64_t, 3> what;
-};
 
 /// How often it has been made anew, and may be.
 struct Restarts {
@@ -54,21 +44,14 @@ struct Compartment {
   memory::Heap* heap = nullptr;  // null where the process's operators do not know of heaps
   void* block = nullptr;         // where there is none: of the actor's state
   std::align_val_t alignment{};
-  ParcelList parcels;
-  /// The messages that it is making, between prepare and seal, and for whom; the last one last.
-  struct Making {
-    Signal* signal;
-    Pid to;
-  };
-  std::vector<Making> making;
-  /// Those that it is spawning, likewise.
-  std::vector<NewActor> spawning;
+  Belongings belongings;
+  std::vector<NewActor> spawning;  // those that it is spawning
+  machine::HeldLocks locks;
+  bool is_lost = false;  // it has trapped, or its memory is discarded: nothing there is touched
   Seed* seed = nullptr;  // when it restarts in place
   Restarts restarts;
   std::size_t heap_limit = 0;
   bool is_built = false;
-  std::vector<Belonging> belongings;  // and some that are over
-  std::size_t prune_at = 16;
 };
 
 /// Of a limit in bytes. Throws std::bad_alloc.
@@ -90,24 +73,27 @@ void discard_seed(const Seed* seed) noexcept;
 
 /// Is it an isolated actor's code that sends, on this core?
 [[nodiscard]] bool crosses_from(const Core& core) noexcept;
-/// Memory for such a message, in a heap of its own. Throws std::bad_alloc.
-[[nodiscard]] Signal* take_message_heap(const Core& core, Pid to, std::size_t bytes);
+/// Memory for such a message, in a heap of its own: until it is sealed, one of the sender's
+/// belongings. Throws std::bad_alloc.
+[[nodiscard]] Signal* take_message(Pid to, std::size_t bytes);
 /// With the heap that it lies in.
 void give_message_heap(void* signal) noexcept;
 /// It is not made after all.
-void forget_making(const Core& core, const Signal* signal) noexcept;
-/// Those that an actor was making when it trapped are given back. Inside.
-void withdraw_making(Compartment& compartment) noexcept;
-/// Makes what a signal holds anew, in that actor's memory, or, if null, the process's. Throws what
-/// crossing throws.
-void cross_in(Compartment* to, Signal& signal);
+void forget_message(const Signal* signal) noexcept;
+/// Makes what a signal holds anew, in the memory of the running actor. Throws what crossing throws.
+void cross_in(Signal& signal);
+/// From now on the exceptions that an isolated actor throws are among its belongings. Once per
+/// process.
+void keep_exceptions() noexcept;
 
-/// From now on it has this. Owner. Throws std::bad_alloc.
-void add_belonging(Compartment& compartment, const Belonging& belonging);
-/// The same for the actor into whose memory something crosses at the moment, or else for the
-/// calling one; without effect when that is not isolated. Any thread. Throws std::bad_alloc.
-void belongs_to_caller(const Belonging& belonging);
-/// For one that has trapped. Inside.
-void release_belongings(Compartment& compartment) noexcept;
+/// Throws std::logic_error in an isolated actor: `what` would share its memory with others; what
+/// it has to do instead.
+void refuse_to_share(const char* what, const char* instead);
+[[gnu::always_inline]] inline void check_shares(const char* what, const char* instead) {
+  if (memory::current_heap.inside != nullptr) [[unlikely]]
+    refuse_to_share(what, instead);
+}
+/// From now on that ask is one of the running actor's belongings. Throws std::bad_alloc.
+void owes_answer(const ReplyTo& to);
 
 }  // namespace bulkhead::core

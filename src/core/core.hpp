@@ -370,7 +370,7 @@ class alignas(64) Core {
   static void enter_compartment(const Slot& slot) noexcept;
   static void leave_compartment() noexcept;
   [[nodiscard]] static Exit read_out_isolated(std::exception_ptr failure) noexcept;
-  static void admit_over_wall(const Slot& slot, Signal& signal);
+  static void admit_over_wall(Signal& signal);
   static void take_over_wall(const Slot& slot, Signal* signal);
   static void destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>& told,
                                const Settled& settled);

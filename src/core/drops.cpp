@@ -1,6 +1,7 @@
 // Signals that are not delivered any more: destroyed, released, counted and told, once.
 #include <utility>
 
+#include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/inside.hpp"
@@ -8,11 +9,21 @@
 
 namespace bulkhead::core {
 
+namespace {
+
+// Of the running actor: what it held goes with its heap, and who asked is told as that is
+// discarded.
+bool is_in_lost_memory(const Signal& signal, const Slot* running) noexcept {
+  return (signal.flags & Signal::kCrossed) != 0 && compartment_of(*running)->is_lost;
+}
+
+}  // namespace
+
 void Core::discard(Signal* signal, Pid receiver, DropCause cause) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(Slab::at(receiver.index()), *signal);
   const SignalOps& ops = *signal->ops;
   const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
-  {
+  if (!is_in_lost_memory(*signal, running)) [[likely]] {
     const InTheMiddle here(this);
     ops.destroy(signal, cause);
   }

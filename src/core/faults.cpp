@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "core/at_work.hpp"
+#include "core/compartment.hpp"
 #include "core/trap.hpp"
 #include "machine/fault.hpp"
 #include "memory/heap.hpp"
@@ -124,6 +125,7 @@ bool tell(const Fault& fault) noexcept {
 void report_faults() {
   memory::set_heap_fault(&heap_is_damaged);
   contain_termination();
+  keep_exceptions();
   machine::watch_faults(&tell);
 }
 

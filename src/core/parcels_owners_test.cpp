@@ -4,13 +4,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <new>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "bulkhead/cross.hpp"
+#include "core/belongings.hpp"
 #include "core/parcels.hpp"
 #include "core/parcels_tested.hpp"
 #include "core/recorder.hpp"
@@ -29,32 +29,38 @@ struct Message {
 // What the runtime does at a send by an isolated actor, and at a delivery to one.
 class Isolated {
  public:
-  Isolated() = default;
-  Isolated(const Isolated&) = delete;
-  Isolated& operator=(const Isolated&) = delete;
-  ~Isolated() { EXPECT_EQ(count(list_).parcels, 0u) << "who ends must release"; }
-
   template <class Code>
   auto runs(Code code) {
-    const ParcelsGo go({&list_, &list_});
+    const Stretch mine(&own_);
     return code();
   }
   template <class M>
-  M sends(M& message, ParcelList* into) {
-    const ParcelsGo go({&list_, into});
+  M sends(M& message) {
+    const Stretch mine(&own_);
+    struct Leaving {
+      Belongings& own;
+      std::size_t before = own.begin_leaving();
+      ~Leaving() { own.end_leaving(before); }
+    } leaving{own_};
     return cross(std::move(message));
   }
   template <class M>
-  M receives(M& message, ParcelList* from) {
-    const ParcelsGo go({from, &list_});
-    return cross(std::move(message));
+  M receives(M& message) {
+    return runs([&] { return cross(std::move(message)); });
   }
-  void traps() { release_all(list_); }
-  [[nodiscard]] std::size_t owns() const { return count(list_).parcels; }
-  [[nodiscard]] std::size_t owns_bytes() const { return count(list_).bytes; }
+  void traps() { own_.release_all(); }
+  [[nodiscard]] std::size_t had() const { return own_.size(); }
 
  private:
-  ParcelList list_;
+  struct Stretch {
+    explicit Stretch(Belongings* owner) : before(set_owner(owner)) {}
+    Stretch(const Stretch&) = delete;
+    Stretch& operator=(const Stretch&) = delete;
+    ~Stretch() { set_owner(before); }
+    Belongings* before;
+  };
+
+  Belongings own_;
 };
 
 /// Where an object lies that is discarded without its destructor.
@@ -77,24 +83,9 @@ class Discarded {
   };
 };
 
-TEST_F(ParcelOwning, belong_to_the_isolated_actor_that_makes_them) {
-  Isolated actor;
-  {
-    Bytes parcel = actor.runs([] { return bytes("mine"); });
-    EXPECT_EQ(actor.owns(), 1u);
-    EXPECT_EQ(actor.owns_bytes(), 4u);
-    Bytes moved = std::move(parcel);
-    EXPECT_EQ(actor.owns(), 1u);
-    actor.runs([&] { moved = Bytes(); });
-    EXPECT_EQ(actor.owns(), 0u);
-  }
-  const Bytes outside = bytes("nobody's");
-  EXPECT_EQ(actor.owns(), 0u);
-}
-
 TEST_F(ParcelOwning, are_released_when_their_owner_traps) {
   Isolated actor;
-  const Discarded<std::vector<Bytes>> lost([&] {
+  Discarded<std::vector<Bytes>> lost([&] {
     return actor.runs([] {
       std::vector<Bytes> all;
       for (int i = 0; i < 100; ++i) all.emplace_back(1000);
@@ -102,124 +93,140 @@ TEST_F(ParcelOwning, are_released_when_their_owner_traps) {
       return all;
     });
   });
-  EXPECT_EQ(actor.owns(), 99u);
   EXPECT_EQ(made(), 99u);
   actor.traps();
   EXPECT_EQ(made(), 0u);
   // The elements' own memory is the test's.
-  const_cast<Discarded<std::vector<Bytes>>&>(lost)->clear();
-  const_cast<Discarded<std::vector<Bytes>>&>(lost)->shrink_to_fit();
+  lost->clear();
+  lost->shrink_to_fit();
 }
 
 TEST_F(ParcelOwning, go_from_owner_to_owner) {
   Isolated sender;
   Isolated receiver;
-  ParcelList message;
   Message sent = sender.runs([] { return Message{"text", bytes("payload")}; });
-  Message queued = sender.sends(sent, &message);
-  EXPECT_EQ(sender.owns(), 0u);
-  EXPECT_EQ(count(message).parcels, 1u);
+  Message queued = sender.sends(sent);
+  EXPECT_TRUE(sent.parcel.empty());
   sender.traps();  // after the send
   EXPECT_EQ(made(), 1u);
-  Message received = receiver.receives(queued, &message);
-  EXPECT_EQ(count(message).parcels, 0u);
-  EXPECT_EQ(receiver.owns(), 1u);
-  EXPECT_EQ(text(received.parcel), "payload");
-  receiver.runs([&] { received.parcel = Bytes(); });
-}
-
-TEST_F(ParcelOwning, may_go_without_an_owner) {
-  Isolated sender;
-  Message sent = sender.runs([] { return Message{"text", bytes("payload")}; });
-  {
-    const Message queued = sender.sends(sent, nullptr);
-    EXPECT_EQ(sender.owns(), 0u);
-    EXPECT_EQ(made(), 1u);
-  }  // dropped, with its destructor
+  Discarded<Message> received([&] { return receiver.receives(queued); });
+  EXPECT_TRUE(queued.parcel.empty());
+  EXPECT_EQ(text(received->parcel), "payload");
+  receiver.traps();
   EXPECT_EQ(made(), 0u);
+  received->~Message();  // that one may come to this, too, does no harm
 }
 
 TEST_F(ParcelOwning, of_a_message_that_is_dropped_are_released) {
   Isolated sender;
-  ParcelList message;
   Message sent = sender.runs([] { return Message{"text", bytes("payload")}; });
-  Discarded<Message> queued([&] { return sender.sends(sent, &message); });
-  EXPECT_EQ(made(), 1u);
-  release_all(message);
+  {
+    const Message queued = sender.sends(sent);
+    EXPECT_EQ(made(), 1u);
+  }
   EXPECT_EQ(made(), 0u);
-  queued->~Message();  // that one may come to this, too, does no harm
-}
-
-TEST_F(ParcelOwning, come_from_outside) {
-  Isolated receiver;
-  Message sent{"text", bytes("payload")};
-  Discarded<Message> received([&] { return receiver.receives(sent, nullptr); });
-  EXPECT_EQ(receiver.owns(), 1u);
-  EXPECT_TRUE(sent.parcel.empty());
-  receiver.traps();
-  EXPECT_EQ(made(), 0u);
-  received->~Message();
 }
 
 TEST_F(ParcelOwning, go_outside) {
   Isolated sender;
-  ParcelList message;
   Message sent = sender.runs([] { return Message{"text", bytes("payload")}; });
-  Message queued = sender.sends(sent, &message);
-  const ParcelsGo go({&message, nullptr});
+  Message queued = sender.sends(sent);
   const Message received = cross(std::move(queued));
-  EXPECT_EQ(count(message).parcels, 0u);
+  sender.traps();
   EXPECT_EQ(text(received.parcel), "payload");
+}
+
+// As an offer does, which lies in its sender's frame until it is taken.
+TEST_F(ParcelOwning, are_taken_by_whom_they_are_offered) {
+  Isolated sender;
+  Isolated receiver;
+  Message offered = sender.runs([] { return Message{"text", bytes("payload")}; });
+  Message received = receiver.receives(offered);
+  EXPECT_TRUE(offered.parcel.empty());
+  sender.traps();
+  EXPECT_EQ(text(received.parcel), "payload");
+  received = Message();
+  EXPECT_EQ(made(), 0u);
 }
 
 TEST_F(ParcelOwning, stay_with_a_sender_whose_send_fails) {
   Isolated sender;
-  ParcelList message;
   Frame sent = sender.runs([] { return frame(); });
   Recorder recorder;
   recorder.refuse_from(3);
   EXPECT_THROW(
       {
         const Recording recording(recorder);
-        static_cast<void>(sender.sends(sent, &message));
+        static_cast<void>(sender.sends(sent));
       },
       std::bad_alloc);
-  EXPECT_EQ(sender.owns(), kInFrame);
-  EXPECT_EQ(count(message).parcels, 0u);
+  EXPECT_EQ(made(), kInFrame);
   EXPECT_EQ(contents(sent), kContents);
-  sender.runs([&] { sent = Frame(); });
+  // Another one has the keys that it would have had.
+  const Frame received = cross(std::move(sent));
+  sender.traps();
+  EXPECT_EQ(contents(received), kContents);
 }
 
 // The trap comes while a message is copied: some is there, none has been handed over.
 TEST_F(ParcelOwning, are_released_when_a_sender_traps_in_the_middle) {
   Isolated sender;
-  ParcelList message;
   Message sent = sender.runs([] { return Message{"text", bytes("payload")}; });
-  const Discarded<Bytes> half([&] {
-    const ParcelsGo go({nullptr, &message});
-    return sender.runs([&] { return crossed(sent.parcel); });
-  });
+  Discarded<Bytes> half([&] { return sender.runs([&] { return crossed(sent.parcel); }); });
   sender.traps();
-  release_all(message);
   EXPECT_EQ(made(), 0u);
   const Bytes next = bytes("in the same record");
-  const_cast<Discarded<Bytes>&>(half)->~Bytes();
+  half->~Bytes();
   EXPECT_EQ(made(), 1u);
 }
 
-// An isolated actor has left one where others find it.
-TEST_F(ParcelOwning, cannot_be_taken_by_others) {
+// It has been handed over, and not been sent.
+TEST_F(ParcelOwning, are_released_when_a_sender_traps_at_the_end) {
+  Belongings own;
+  Belongings* before = set_owner(&own);
+  Discarded<Message> sent([] { return Message{"text", bytes("payload")}; });
+  const std::size_t had = own.begin_leaving();
+  Discarded<Message> queued([&] { return cross(std::move(*sent)); });
+  EXPECT_GT(own.size(), had);
+  own.release_all();
+  set_owner(before);
+  EXPECT_EQ(made(), 0u);
+  queued->~Message();
+  sent->~Message();
+}
+
+// What the actor lets go of while something leaves it is not taken for what leaves.
+TEST_F(ParcelOwning, keep_their_place_while_something_leaves) {
+  static constexpr Belonging::Ops kOther = {
+      [](const Belonging& /*each*/) noexcept { return false; },
+      [](const Belonging& each) noexcept { ++*reinterpret_cast<int*>(each.what[0]); }};
+  int released[3] = {};
+  const auto other = [&](int i) {
+    return Belonging{&kOther, {reinterpret_cast<std::uint64_t>(&released[i])}};
+  };
+  Belongings own;
+  own.add(other(0));
+  own.add(other(1));
+  const std::size_t outer = own.begin_leaving();
+  own.forget(kOther, other(0).what[0]);
+  const std::size_t inner = own.begin_leaving();
+  own.add(other(2));
+  own.end_leaving(inner);
+  own.forget(kOther, other(1).what[0]);
+  own.end_leaving(outer);
+  own.add(other(2));
+  own.release_all();
+  EXPECT_EQ(released[0], 0);
+  EXPECT_EQ(released[1], 0);
+  EXPECT_EQ(released[2], 1);
+}
+
+// What is over does not pile up.
+TEST_F(ParcelOwning, are_forgotten_when_they_are_gone) {
   Isolated actor;
-  Isolated thief;
-  Bytes shared = actor.runs([] { return bytes("mine"); });
-  EXPECT_TRUE(cross(std::move(shared)).empty());
-  EXPECT_TRUE(shared.empty());  // NOLINT
-  EXPECT_EQ(actor.owns(), 1u);
-  actor.runs([&] { shared = bytes("another"); });
-  thief.runs([&] { shared = Bytes(); });
-  EXPECT_EQ(actor.owns(), 2u);
-  EXPECT_EQ(thief.owns(), 0u);
-  actor.traps();
+  for (int i = 0; i < 10'000; ++i) actor.runs([] { return Bytes(10); });
+  EXPECT_LE(actor.had(), 100u);
+  EXPECT_EQ(made(), 0u);
 }
 
 TEST_F(ParcelOwning, are_left_alone_by_keys_that_make_no_sense) {
@@ -239,7 +246,7 @@ struct World {
   Isolated actors[3];
   std::vector<Message> held[3];  // by each actor
   std::vector<Message> held_outside;
-  std::vector<std::pair<Message, std::unique_ptr<ParcelList>>> on_the_way;
+  std::vector<Message> on_the_way;
   std::vector<Message> lost;  // what was discarded; its destructor must do nothing
 };
 
@@ -263,28 +270,20 @@ void step(World& world, support::Random& random) {
       break;
     case 3:
       if (held.empty()) break;
-      world.on_the_way.emplace_back(Message{}, std::make_unique<ParcelList>());
-      world.on_the_way.back().first =
-          actor.sends(held.back(), world.on_the_way.back().second.get());
+      world.on_the_way.push_back(actor.sends(held.back()));
       actor.runs([&] { held.pop_back(); });
       break;
-    case 4: {
+    case 4:
       if (world.on_the_way.empty()) break;
-      auto& [message, list] = world.on_the_way.back();
-      held.push_back(actor.receives(message, list.get()));
-      EXPECT_EQ(count(*list).parcels, 0u);
+      held.push_back(actor.receives(world.on_the_way.back()));
       world.on_the_way.pop_back();
       break;
-    }
     case 5:
-      if (world.on_the_way.empty()) break;
-      release_all(*world.on_the_way.back().second);
-      world.lost.push_back(std::move(world.on_the_way.back().first));
-      world.on_the_way.pop_back();
+      if (!world.on_the_way.empty()) world.on_the_way.pop_back();  // dropped
       break;
     case 6:
       if (world.held_outside.empty()) break;
-      held.push_back(actor.receives(world.held_outside.back(), nullptr));
+      held.push_back(actor.receives(world.held_outside.back()));
       world.held_outside.pop_back();
       break;
     default:
@@ -299,12 +298,11 @@ TEST_F(ParcelOwning, are_released_exactly_once_whatever_comes) {
     World world;
     for (int i = 0; i < 400; ++i) step(world, random);
     for (std::size_t who = 0; who < 3; ++who) trap(world, who);
-    for (auto& [message, list] : world.on_the_way) release_all(*list);
+    world.on_the_way.clear();
     world.held_outside.clear();
     ASSERT_EQ(made(), 0u) << "round " << round;
     const Bytes after = bytes("after");
     world.lost.clear();
-    world.on_the_way.clear();
     ASSERT_EQ(made(), 1u);
     ASSERT_EQ(text(after), "after");
   }

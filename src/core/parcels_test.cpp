@@ -27,7 +27,7 @@ namespace {
 using Parcels = ParcelsTest;
 
 static_assert(!std::is_copy_constructible_v<Bytes> && std::is_nothrow_move_constructible_v<Bytes>);
-static_assert(Crossable<Bytes> && kCrossesWithoutMemory<Bytes> && crossing::kHandsOver<Bytes>);
+static_assert(Crossable<Bytes> && crossing::kHandsOver<Bytes>);
 static_assert(!crossing::kHandsOver<std::vector<std::string>>);
 
 TEST_F(Parcels, are_zero_and_aligned) {

@@ -22,18 +22,6 @@
 
 namespace bulkhead::core {
 
-/// A stretch in which these are the owners, as while a message crosses.
-class ParcelsGo {
- public:
-  explicit ParcelsGo(ParcelOwners owners) noexcept : before_(set_parcel_owners(owners)) {}
-  ParcelsGo(const ParcelsGo&) = delete;
-  ParcelsGo& operator=(const ParcelsGo&) = delete;
-  ~ParcelsGo() { set_parcel_owners(before_); }
-
- private:
-  ParcelOwners before_;
-};
-
 using Bytes = Parcel<>;
 
 /// Checks that as many parcels are left as there were before.

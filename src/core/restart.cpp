@@ -60,16 +60,19 @@ bool Core::restart_in_place(Slot& slot, const Exit& exit, Settled& settled,
     return false;
   }
   if (!compartment.restarts.one_more(machine::now())) return false;
-  release_belongings(compartment);
+  compartment.belongings.release_all();
   void* state = build_anew(compartment, *slot.kind);
   if (state == nullptr) return false;
   slot.state = state;
+  compartment.is_lost = true;  // what it had taken, and put back, went with its memory
   Bond* const untold = leave_all(slot, exit, Made::kByItself);
   slot.extras->traps = false;
   if (slot.inbox.has_mail()) core->take_in(slot, slot.inbox.take());
   for (std::uint32_t left = slot.length; left > 0 && slot.oldest != nullptr; --left) {
     core->drop(slot.pop(), pid_of(slot), DropCause::kGone);
   }
+  compartment.is_lost = false;
+  compartment.locks.count = 0;
   end_timers(slot, *core);
   if (slot.has(Slot::kTimeoutArmed)) core->disarm_timeout(slot);
   if (slot.has(Slot::kTimeoutDue)) core->counts.timeouts_ended.raise();

@@ -30,7 +30,7 @@ Signal* make_signal(Core* core, Pid to, std::uint8_t size_class, std::size_t byt
   void* memory = nullptr;
   std::uint16_t pool = kHeapPool;
   if (stays == Stays::kNo && core != nullptr && crosses_from(*core)) [[unlikely]] {
-    memory = take_message_heap(*core, to, bytes);
+    memory = take_message(to, bytes);
     pool = kMessageHeap;
   } else if (core == nullptr || size_class == memory::kHeapClass) {
     memory = memory::take_from_heap(bytes);
@@ -305,7 +305,7 @@ Signal* prepare_later(std::size_t bytes, std::uint8_t size_class, Stays stays) {
 void withdraw_later(Signal* signal) noexcept {
   const Inside inside;
   if (signal->pool == kMessageHeap) [[unlikely]]
-    forget_making(*Core::current(), signal);
+    forget_message(signal);
   release_anywhere(signal);
 }
 
@@ -358,7 +358,7 @@ void withdraw(Pid to, Signal* signal) noexcept {
   if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
   if (Core::current() == nullptr) entered_by(*signal).gate.leave();
   if (signal->pool == kMessageHeap) [[unlikely]]
-    forget_making(*Core::current(), signal);
+    forget_message(signal);
   release_anywhere(signal);
 }
 

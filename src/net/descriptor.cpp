@@ -2,7 +2,7 @@
 
 #include <new>
 
-#include "core/compartment.hpp"
+#include "core/belongings.hpp"
 #include "net/calls.hpp"
 #include "net/table.hpp"
 
@@ -25,7 +25,9 @@ void belongs_to_caller(int fd, std::uint64_t generation) {
 
 }  // namespace
 
-void hand_over(int fd, std::uint64_t generation) {
+void expect() { core::expect_belonging(); }
+
+void hand_over(int fd, std::uint64_t generation) noexcept {
   if (entry_at(fd).readiness.hand_over(generation)) belongs_to_caller(fd, generation + 1);
 }
 

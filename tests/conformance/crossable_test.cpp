@@ -230,11 +230,12 @@ template <class... T>
 constexpr bool kNoneNeedsMemory = (kCrossesWithoutMemory<T> && ...);
 template <class... T>
 constexpr bool kAllNeedMemory = !(kCrossesWithoutMemory<T> || ...);
-static_assert(kNoneNeedsMemory<int, Point, Color, std::pair<int, int>, std::array<Point, 3>,
-                               std::optional<std::pair<int, int>>, Serial, Holds<Serial>,
-                               bulkhead::Pid, bulkhead::Parcel<>, Holds<bulkhead::Parcel<>>>);
-static_assert(kAllNeedMemory<std::string, Line, Holds<std::string>, std::vector<int>, Ledger,
-                             std::unique_ptr<int>, std::pair<int, std::string>, Tree>);
+static_assert(
+    kNoneNeedsMemory<int, Point, Color, std::pair<int, int>, std::array<Point, 3>,
+                     std::optional<std::pair<int, int>>, Serial, Holds<Serial>, bulkhead::Pid>);
+static_assert(kAllNeedMemory<bulkhead::Parcel<>, Holds<bulkhead::Parcel<>>, std::string, Line,
+                             Holds<std::string>, std::vector<int>, Ledger, std::unique_ptr<int>,
+                             std::pair<int, std::string>, Tree>);
 
 TEST(Crossable, knows_what_a_lambda_is) {
   const auto nothing = [](int n) { return n; };

@@ -47,8 +47,10 @@ class Descriptor {
   std::uint64_t generation_ = 0;
 };
 
+/// Before it is handed over to the caller. Throws std::bad_alloc.
+void expect();
 /// Who has the next generation of an open descriptor is its owner from now on.
-void hand_over(int fd, std::uint64_t generation);
+void hand_over(int fd, std::uint64_t generation) noexcept;
 
 /// Takes a non-blocking descriptor over, which nobody else closes. Throws std::bad_alloc, and has
 /// closed it then.
@@ -59,9 +61,8 @@ void hand_over(int fd, std::uint64_t generation);
 /// A descriptor is handed over: it belongs to whoever the message is for.
 template <>
 struct bulkhead::Crossing<bulkhead::net::Descriptor> {
-  static constexpr bool kWithoutMemory = true;
-
-  static net::Descriptor cross(const net::Descriptor& from) noexcept {
+  static net::Descriptor cross(const net::Descriptor& from) {
+    net::expect();
     return net::Descriptor(from.fd_, from.generation_ + 1);
   }
   static void let_go(net::Descriptor& from) noexcept {

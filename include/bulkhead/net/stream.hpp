@@ -73,9 +73,7 @@ class Stream {
 /// A stream is handed over.
 template <>
 struct bulkhead::Crossing<bulkhead::net::Stream> {
-  static constexpr bool kWithoutMemory = true;
-
-  static net::Stream cross(const net::Stream& from) noexcept {
+  static net::Stream cross(const net::Stream& from) {
     return net::Stream(crossed(from.descriptor_), from.peer_);
   }
   static void let_go(net::Stream& from) noexcept { bulkhead::let_go(from.descriptor_); }

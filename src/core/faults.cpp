@@ -4,6 +4,7 @@
 
 #include "core/at_work.hpp"
 #include "core/compartment.hpp"
+#include "core/static_locals.hpp"
 #include "core/trap.hpp"
 #include "machine/fault.hpp"
 #include "memory/heap.hpp"
@@ -125,6 +126,7 @@ bool tell(const Fault& fault) noexcept {
 void report_faults() {
   memory::set_heap_fault(&heap_is_damaged);
   contain_termination();
+  keep_static_locals();
   keep_exceptions();
   machine::watch_faults(&tell);
 }

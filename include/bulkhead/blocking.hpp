@@ -6,10 +6,13 @@
 #include <exception>
 #include <new>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 #include <utility>
 
+#include "bulkhead/arguments.hpp"
 #include "bulkhead/duration.hpp"
+#include "bulkhead/over_wall.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/wait_group.hpp"
 
@@ -115,10 +118,51 @@ class BlockingCall<F, void> final : public BlockingJob {
   BlockingFunction<F> function_;
 };
 
-struct BlockingShare {
-  BlockingJob& job;
-  ~BlockingShare() { let_go(job); }
+/// The share of who waits. If that is an isolated actor which traps, it lets go as well.
+class BlockingShare {
+ public:
+  /// Throws std::bad_alloc, and has let go.
+  explicit BlockingShare(BlockingJob& job);
+  BlockingShare(const BlockingShare&) = delete;
+  BlockingShare& operator=(const BlockingShare&) = delete;
+  ~BlockingShare();
+
+ private:
+  BlockingJob& job_;
 };
+
+/// Throws std::logic_error: an isolated actor has to do with what has no other memory than its own.
+[[noreturn]] void refuse_to_block_over_wall(std::string_view function);
+
+/// The work that is done by a thread of the pool lies in the process's memory.
+template <class Call, class F>
+[[nodiscard]] Call* make_blocking_call(F&& function) {
+  using Function = std::decay_t<F>;
+  if (!in_compartment()) [[likely]]
+    return new Call(std::in_place, std::forward<F>(function));
+  if constexpr (kCrossesAsArgument<Function>) {
+    const OverWall out(OverWall::Way::kOut, nullptr);
+    auto* call = new Call(std::in_place, argument_anew<Function>(function));
+    leave_argument<F>(function);
+    return call;
+  } else {
+    refuse_to_block_over_wall(type_name<Function>());
+  }
+}
+
+template <class Call, class R>
+[[nodiscard]] R take_result(Call& call) {
+  if constexpr (!std::is_void_v<R>) {
+    if constexpr (!kStaysAsItIs<R>) {
+      if (in_compartment()) [[unlikely]] {
+        const OverWall in(OverWall::Way::kIn, nullptr);
+        auto&& result = call.take();
+        return over_wall(result);
+      }
+    }
+    return call.take();
+  }
+}
 
 }  // namespace core
 
@@ -130,6 +174,10 @@ struct BlockingShare {
 /// An actor that is stopped meanwhile is unwound at once, and does not wait for the function. So
 /// the function must not refer to the actor's frame or state: give it what it needs by value. What
 /// it returns after that is destroyed on its thread.
+///
+/// What an isolated actor gives it, and what it returns, crosses the wall: the function is no more
+/// than its bytes, or a struct with an operator() whose members cross. Else throws
+/// std::logic_error.
 template <class F>
   requires std::invocable < std::decay_t<F>
 & > auto blocking(F&& function) {
@@ -139,11 +187,11 @@ template <class F>
                 "bulkhead: what blocking() runs returns a value, or nothing; not a reference");
   if (!core::waits_when_blocking()) return static_cast<Result>(function());
   using Call = core::BlockingCall<Function, std::remove_cvref_t<Result>>;
-  auto* job = new Call(std::in_place, std::forward<F>(function));
-  const core::BlockingShare share{*job};
+  auto* job = core::make_blocking_call<Call>(std::forward<F>(function));
+  const core::BlockingShare share(*job);
   core::run_blocking(*job);
   if (job->failure) std::rethrow_exception(std::exchange(job->failure, nullptr));
-  return static_cast<Result>(job->take());
+  return core::take_result<Call, Result>(*job);
 }
 
 }  // namespace bulkhead

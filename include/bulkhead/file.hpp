@@ -29,7 +29,8 @@ enum class Open : std::uint8_t {
 
 /// An open file, owned: move-only, closed when it is destroyed. All that waits for the disk runs by
 /// blocking() (blocking.hpp): the actor waits, and its core runs others; a thread outside just does
-/// it. One actor at a time uses a file; it can be sent in a message.
+/// it. One actor at a time uses a file. It can be sent in a message, though not to or from isolated
+/// actors; one that an isolated actor has open is closed when that fails.
 ///
 /// An actor that is stopped meanwhile leaves at once. What it was about to write may still be
 /// written; the descriptor is closed after that. Errors are values, but for what blocking() throws:
@@ -71,7 +72,9 @@ class File {
 
  private:
   struct Handle;
+  class Owned;
 
+  [[nodiscard]] static Handle* make(std::string path);
   explicit File(Handle* handle) noexcept : handle_(handle) {}
 
   Handle* handle_ = nullptr;

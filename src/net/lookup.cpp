@@ -54,6 +54,15 @@ bool could_be_a_name(std::string_view host) noexcept {
                       [](char c) { return static_cast<unsigned char>(c) <= ' ' || c == 0x7f; });
 }
 
+// In the process's memory, since a thread of the resolver's works on it.
+std::shared_ptr<LookupRequest> request_for(std::string_view host, std::uint16_t port) {
+  const core::BrieflyInside inside;
+  auto request = std::make_shared<LookupRequest>();
+  request->host = host;
+  request->port = port;
+  return request;
+}
+
 // Blocks the actor until the request is answered. 0, or an errno.
 int ask(const std::shared_ptr<LookupRequest>& request, Timeout timeout) {
   const core::Inside inside;
@@ -100,14 +109,12 @@ Result<std::vector<Endpoint>> lookup(std::string_view host, std::uint16_t port, 
     return std::unexpected(bad_address(std::string(kWhat) + " \"" + printable(host) +
                                        "\": neither a host name nor an address"));
   }
-  auto request = std::make_shared<LookupRequest>();
-  request->host = host;
-  request->port = port;
+  const auto request = request_for(host, port);
   if (const int error = ask(request, timeout); error != 0) {
     return std::unexpected(failed(request->host, error));
   }
   if (request->error != 0) return std::unexpected(error_of(*request));
-  return std::move(request->found);
+  return std::vector(request->found);
 }
 
 Result<Stream> Stream::connect(std::string_view host, std::uint16_t port, Timeout timeout) {

@@ -7,6 +7,7 @@
 
 #include "base/critical.hpp"
 #include "bulkhead/config.hpp"
+#include "core/belongings.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/inside.hpp"
@@ -218,12 +219,49 @@ bool waits_when_blocking() {
   return true;
 }
 
+// The pool's memory is the process's, also where an isolated actor is the first who needs it.
 void run_blocking(BlockingJob& job) {
-  wait::BlockingPool::process().submit(job);
+  {
+    const BrieflyInside inside;
+    wait::BlockingPool::process().submit(job);
+  }
   job.finished.wait();
 }
 
 void let_go(BlockingJob& job) noexcept { wait::BlockingPool::process().let_go(job); }
+
+namespace {
+
+constexpr Belonging::Ops kShareOps = {
+    [](const Belonging& /*each*/) noexcept { return false; },
+    [](const Belonging& each) noexcept { let_go(*reinterpret_cast<BlockingJob*>(each.what[0])); }};
+
+std::uint64_t name_of(const BlockingJob& job) noexcept {
+  return reinterpret_cast<std::uint64_t>(&job);
+}
+
+}  // namespace
+
+BlockingShare::BlockingShare(BlockingJob& job) : job_(job) {
+  try {
+    belongs_to_caller({&kShareOps, {name_of(job), 0, 0}});
+  } catch (const std::bad_alloc&) {
+    let_go(job);
+    throw;
+  }
+}
+
+BlockingShare::~BlockingShare() {
+  forget_of_caller(kShareOps, name_of(job_));
+  let_go(job_);
+}
+
+void refuse_to_block_over_wall(std::string_view function) {
+  throw std::logic_error(
+      "bulkhead: blocking: an isolated actor calls it with " + std::string(function) +
+      ", which cannot cross to another thread's memory: give it a function that is no more than "
+      "its bytes, or a struct with an operator() whose members cross; see check_crossable");
+}
 
 }  // namespace core
 

@@ -5,6 +5,7 @@
 
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/wait_group.hpp"
+#include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
 #include "sync/lock.hpp"
@@ -40,6 +41,7 @@ CancellationScope::State& CancellationScope::state() const noexcept {
 
 CancellationScope::CancellationScope() : exceptions_(std::uncaught_exceptions()) {
   static_assert(sizeof(State) <= sizeof state_ && alignof(State) <= 8);
+  core::check_shares("CancellationScope", "spawn its children linked to it, or monitor them");
   const core::BrieflyInside inside;
   const core::Core* core = inside.core();
   if (core == nullptr || !core->may_wait()) {  // its end waits

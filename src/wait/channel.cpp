@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
 #include "wait/channel_core.hpp"
@@ -131,7 +132,18 @@ void check_capacity(std::size_t capacity) {
       std::to_string(kMostCapacity) + ", or left out for as many as memory allows");
 }
 
-ChannelCore* open_channel(std::size_t capacity) { return new ChannelCore(capacity); }
+namespace {
+
+void check_isolation(const char* function) {
+  check_shares(function, "send messages instead of values in a channel");
+}
+
+}  // namespace
+
+ChannelCore* open_channel(std::size_t capacity) {
+  check_isolation("make_channel");
+  return new ChannelCore(capacity);
+}
 
 void add_sender(ChannelCore& channel) noexcept { channel.ends.add_sender(); }
 void add_receiver(ChannelCore& channel) noexcept { channel.ends.add_receiver(); }
@@ -164,6 +176,7 @@ void refuse_empty_handle(const char* function) {
 // --- values --------------------------------------------------------------------------------------
 
 Signal* prepare_item(std::size_t bytes, std::uint8_t size_class) {
+  check_isolation("Sender::send");
   BrieflyInside inside;
   if (inside.core() == nullptr || size_class == kHeapClass) [[unlikely]]
     return prepare_later(bytes, size_class, Stays::kAsItIs);
@@ -196,6 +209,7 @@ Received try_receive(ChannelCore& channel) noexcept {
 }
 
 Received receive(ChannelCore& channel, Timeout timeout) {
+  check_isolation("Receiver::recv");
   Signal* item = nullptr;
   const Came came = channel.state.try_receive(item);
   if (came != Came::kNotYet) return {item, ChannelError::kClosed};

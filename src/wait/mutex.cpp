@@ -4,9 +4,11 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/belongings.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
+#include "memory/heap.hpp"
 #include "wait/mutex_state.hpp"
 #include "wait/waiting.hpp"
 
@@ -66,12 +68,41 @@ Mutex::~Mutex() {
   state.~State();
 }
 
+namespace {
+
+// One that an isolated actor holds, and lets go of when it traps: the mutex, and the holder. (One
+// in its own memory goes with that.)
+constexpr core::Belonging::Ops kHeld = {
+    [](const core::Belonging& /*each*/) noexcept { return false; },
+    [](const core::Belonging& each) noexcept {
+      auto* state = reinterpret_cast<State*>(each.what[0]);
+      if (memory::owner_of(state) == nullptr) state->release(each.what[1]);
+    }};
+
+std::uint64_t name_of(const State& state) noexcept {
+  return reinterpret_cast<std::uint64_t>(&state);
+}
+
+// By an isolated actor: take() returns who holds it then.
+template <class Take>
+[[gnu::noinline, gnu::cold]] std::uint64_t take_isolated(const State& state, Take take) {
+  core::expect_belonging();
+  const std::uint64_t holder = take();
+  if (holder != 0) core::belongs_to_caller({&kHeld, {name_of(state), holder, 0}});
+  return holder;
+}
+
+}  // namespace
+
 // Who holds it now, 0: time was up.
 std::uint64_t Mutex::take(Timeout timeout) {
   const wait::Holder self = me();
-  if (state_of(state_).try_take(self)) [[likely]]
-    return self;
-  return take_slowly(self, timeout);
+  const auto take = [&] {
+    return state_of(state_).try_take(self) ? self : take_slowly(self, timeout);
+  };
+  if (core::may_have_owner()) [[unlikely]]
+    return take_isolated(state_of(state_), take);
+  return take();
 }
 
 std::uint64_t Mutex::take_slowly(std::uint64_t me, Timeout timeout) {
@@ -97,7 +128,11 @@ void Mutex::throw_timeout(std::int64_t waited) const {
                     pid_of_holder(holder));
 }
 
-void Mutex::release(std::uint64_t holder) noexcept { state_of(state_).release(holder); }
+void Mutex::release(std::uint64_t holder) noexcept {
+  State& state = state_of(state_);
+  core::forget_of_caller(kHeld, name_of(state));
+  state.release(holder);
+}
 
 void Mutex::Guard::unlock() {
   if (mutex_ == nullptr) {

@@ -8,6 +8,7 @@
 
 #include "base/critical.hpp"
 #include "base/sanitizers.hpp"
+#include "core/containable.hpp"
 #include "core/core.hpp"
 #include "core/crew.hpp"
 #include "core/domain.hpp"
@@ -30,6 +31,7 @@ Compartment* compartment_of(const Slot& slot) noexcept {
 }
 
 Compartment* make_compartment(std::size_t heap_limit) {
+  learn_what_can_be_contained();
   auto compartment = std::make_unique<Compartment>();
   compartment->heap_limit = heap_limit;
   if (memory::kHeapsAreUsed) {

@@ -4,6 +4,7 @@
 
 #include "core/at_work.hpp"
 #include "core/compartment.hpp"
+#include "core/containable.hpp"
 #include "core/static_locals.hpp"
 #include "core/trap.hpp"
 #include "machine/fault.hpp"
@@ -65,9 +66,10 @@ void describe(SignalSafeText& line, const Fault& fault, FaultKind kind,
 }
 
 // A fault of an isolated actor's own code: it ends, and the thread goes on with the core's loop.
-bool contain(const Fault& fault, FaultKind kind, AtWork& work) noexcept {
+enum class Contained : std::uint8_t { kNot, kToldWhyNot, kYes };
+Contained contain(const Fault& fault, FaultKind kind, AtWork& work) noexcept {
   const TrapKind trapped = trap_kind_of(kind);
-  if (trapped == TrapKind::kNone || work.isolated() == nullptr) return false;
+  if (trapped == TrapKind::kNone || work.isolated() == nullptr) return Contained::kNot;
   Trap& trap = *tl_seat.worker->trap;
   machine::Stack* stack = work.stack();
   trap.kind = trapped;
@@ -76,10 +78,14 @@ bool contain(const Fault& fault, FaultKind kind, AtWork& work) noexcept {
   describe(line, fault, kind, *stack);
   trap.length = 0;
   trap.say(line.text());
+  if (const char* why = why_not_contained(*work.isolated(), trap.stack()); why != nullptr) {
+    tell_uncontained(work, trap, why);
+    return Contained::kToldWhyNot;
+  }
   trap.note_ending(*stack);
   work.stay_inside();
   machine::go_on_in(fault, stack, &Core::land, stack);
-  return true;
+  return Contained::kYes;
 }
 
 // Found by its own code, as it allocates or frees.
@@ -99,7 +105,8 @@ bool tell(const Fault& fault) noexcept {
   const machine::Stack* known = work.stack();
   const machine::Stack& stack = known != nullptr ? *known : kUnknown;
   const FaultKind kind = machine::kind_of_fault(fault.signal, fault.code, fault.address, &stack);
-  if (contain(fault, kind, work)) return true;
+  const Contained contained = contain(fault, kind, work);
+  if (contained != Contained::kNot) return contained == Contained::kYes;
   SignalSafeText line;
   line << "bulkhead: ";
   if (kind == FaultKind::kStackOverflow) {

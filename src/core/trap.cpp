@@ -9,11 +9,18 @@
 #include <exception>
 
 #include "core/at_work.hpp"
+#include "core/containable.hpp"
 #include "machine/fault.hpp"
 #include "machine/last_calls.hpp"
 #include "machine/stack_trace.hpp"
 
 namespace bulkhead::core {
+
+namespace {
+
+constexpr std::size_t kToldFrames = 20;
+
+}  // namespace
 
 void Trap::say(std::string_view what) noexcept {
   const std::size_t more = std::min(what.size(), kMostText - length);
@@ -29,6 +36,31 @@ void Trap::note_ending(machine::Stack& stack) noexcept {
   stack.exit = nullptr;
 }
 
+void tell_uncontained(const AtWork& work, const Trap& trap, const char* why) noexcept {
+  machine::SignalSafeText line;
+  line << "bulkhead: ";
+  work.name(line);
+  const std::string_view kind = to_string(trap.kind);
+  line << " trapped: ";
+  line.append(kind.data(), kind.size()) << ": ";
+  line.append(trap.text.data(), trap.length);
+  line << "; that cannot be contained: " << why << "; at";
+  for (void* each : trap.stack().first(std::min<std::size_t>(trap.depth, kToldFrames))) {
+    line << " ";
+    line.hexadecimal(reinterpret_cast<std::uintptr_t>(each));
+  }
+  line.write_to_stderr();
+}
+
+namespace {
+
+[[noreturn]] void end_process(const AtWork& work, const Trap& trap, const char* why) noexcept {
+  tell_uncontained(work, trap, why);
+  machine::abort_process();
+}
+
+}  // namespace
+
 void trap_if_isolated(TrapKind kind, std::string_view what, const std::type_info* thrown) noexcept {
   if (tl_seat.at.mine() == nullptr) return;
   machine::Stack* stack = nullptr;
@@ -37,15 +69,17 @@ void trap_if_isolated(TrapKind kind, std::string_view what, const std::type_info
     if (work.isolated() == nullptr) return;
     stack = work.stack();
     Trap& trap = *tl_seat.worker->trap;
+    trap.depth = machine::walk_stack(trap.frames);
     trap.kind = kind;
     trap.thrown = thrown;
     trap.length = 0;
     trap.say(what);
+    if (const char* why = why_not_contained(*work.isolated(), trap.stack()); why != nullptr) {
+      end_process(work, trap, why);
+    }
     trap.note_ending(*stack);
     work.stay_inside();
   }
-  Trap& trap = *tl_seat.worker->trap;
-  trap.depth = machine::walk_stack(trap.frames);
   machine::abandon(stack, &Core::land, stack);
 }
 

@@ -14,7 +14,8 @@
 //
 // Rules
 //  T1  Contained is a fault of the actor's own code only: outside the runtime (sync/seat.hpp), in
-//      its turn. There the runtime is in the middle of nothing.
+//      its turn. There the runtime is in the middle of nothing. And not where the actor would leave
+//      something locked (containable.hpp): that ends the process.
 //  T2  Nothing that the trapped actor could have written to is read after a trap, but for the
 //      record at the base of its stack.
 //  T3  What the loop must know of the actor's turn lies in that record, and not in frames:
@@ -33,6 +34,8 @@
 #include "core/core.hpp"
 
 namespace bulkhead::core {
+
+class AtWork;
 
 /// What is known of a trap, from the fault to the landing. One in each worker.
 struct Trap {
@@ -56,6 +59,9 @@ struct Trap {
     return std::span(frames).first(depth);
   }
 };
+
+/// On stderr: of the actor that is at work, why its trap ends the process. Async-signal-safe.
+void tell_uncontained(const AtWork& work, const Trap& trap, const char* why) noexcept;
 
 /// Ends the running actor by a trap of that kind if it is isolated and its own code is at work;
 /// else returns. Any thread.

@@ -3,19 +3,12 @@
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 
-#include <cxxabi.h>
-#include <sys/mman.h>
-
 #include <atomic>
-#include <cassert>
 #include <cfenv>
 #include <chrono>
 #include <csignal>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
-#include <memory>
-#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -26,6 +19,7 @@
 #include "support/crashes.hpp"
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
+#include "support/trap_cases.hpp"
 
 namespace {
 
@@ -38,104 +32,13 @@ using bulkhead::Exit;
 using bulkhead::Mailbox;
 using bulkhead::SpawnOptions;
 using bulkhead::TrapKind;
+using support::divide;
+using support::just_throw;
+using support::kCases;
+using support::nowhere;
+using support::touch_null;
+using Case = support::TrapCase;
 using namespace std::chrono_literals;
-
-// --- faults --------------------------------------------------------------------------------------
-
-int* volatile nowhere = nullptr;
-volatile int zero = 0;
-
-void touch_null() { *nowhere = 1; }
-void* const no_mans_page = mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-void touch_nothing() { *static_cast<volatile int*>(no_mans_page) = 1; }
-void touch_no_address() {
-  *reinterpret_cast<volatile int*>(std::uintptr_t{0x8000'0000'0000'0000}) = 1;
-}
-void call_null() {
-  void (*volatile function)() = nullptr;
-  function();
-}
-// (What it returns is used, so that it is no loop.)
-[[gnu::noinline]] int recurse(int depth) {
-  volatile char frame[512];
-  frame[0] = static_cast<char>(depth);
-  const int deeper = depth == -1 ? 0 : recurse(depth + 1);
-  return deeper + frame[0];
-}
-void overflow_stack() { zero = recurse(0) * 0; }
-void divide() { zero = 17 / zero; }
-void break_off() { __builtin_trap(); }
-
-void abort_it() { std::abort(); }
-void just_throw() { throw std::runtime_error("not here"); }
-[[gnu::noinline]] void may_not_throw() noexcept { just_throw(); }
-void terminate_it() { std::terminate(); }
-[[gnu::noinline]] void fail_assertion() { __assert_fail("the sky is blue", "sky.cpp", 17, "look"); }
-void fail_library_assertion() {
-  std::vector<int> few(1);
-  volatile std::size_t index = 7;
-  zero = few[index] * 0;
-}
-// What stands in the place of a pure virtual function. (Of a class the optimiser would see more.)
-void call_pure() { abi::__cxa_pure_virtual(); }
-void start_thread() {
-  std::thread([] {}).join();
-}
-void throw_bad_alloc() { throw std::bad_alloc(); }
-void use_up_the_heap() {
-  std::vector<std::unique_ptr<std::byte[]>> blocks;
-  for (;;) blocks.push_back(std::make_unique<std::byte[]>(100'000));
-}
-// (By way of a variable that the compiler does not look through.)
-char* volatile block = nullptr;
-void delete_twice() {
-  block = new char[24];
-  delete[] block;
-  delete[] block;
-}
-void write_behind_blocks() {
-  char* volatile blocks[8];
-  for (auto& each : blocks) each = new char[24];
-  for (auto& each : blocks) std::memset(each + 24, 'x', 16);  // where the next one begins
-  for (auto& each : blocks) delete[] each;
-}
-
-struct Case {
-  const char* name;
-  void (*fault)();
-  TrapKind kind;
-  const char* message;  // part of it
-};
-
-std::vector<Case> all_cases() {
-  std::vector<Case> cases = {
-      // each with what its message says
-      {"null access", &touch_null, TrapKind::kAccess, "near the null pointer, at address 0x0"},
-      {"wild access", &touch_nothing, TrapKind::kAccess, "SIGSEGV, at address 0x"},
-      {"call of null", &call_null, TrapKind::kAccess, "at address 0x0"},
-      {"stack overflow", &overflow_stack, TrapKind::kStackOverflow, "its stack has"},
-      {"division", &divide, TrapKind::kArithmetic, "an integer division by zero"},
-      {"no instruction", &break_off, TrapKind::kInstruction, "SIGILL"},
-      {"abort", &abort_it, TrapKind::kAbort, "abort was called"},
-      {"noexcept", &may_not_throw, TrapKind::kTerminate, "not here"},
-      {"terminate", &terminate_it, TrapKind::kTerminate, "std::terminate was called"},
-      {"assertion", &fail_assertion, TrapKind::kAssertion,
-       "`the sky is blue' is not so, at sky.cpp:17, in look"},
-      {"bad index", &fail_library_assertion, TrapKind::kAssertion, "__n < this->size()"},
-      {"pure virtual call", &call_pure, TrapKind::kTerminate, ""},
-      {"memory", &throw_bad_alloc, TrapKind::kMemory, "std::bad_alloc"},
-  };
-  if (bulkhead::has_heaps()) {
-    // (Sanitizers have no record of such addresses, and start threads themselves.)
-    cases.push_back({"thread", &start_thread, TrapKind::kThread, "start a thread"});
-    cases.push_back({"no address", &touch_no_address, TrapKind::kAccess, "that cannot be"});
-    cases.push_back({"heap limit", &use_up_the_heap, TrapKind::kMemory, "std::bad_alloc"});
-    cases.push_back({"double delete", &delete_twice, TrapKind::kHeap, "freed twice"});
-    cases.push_back({"overrun", &write_behind_blocks, TrapKind::kHeap, ""});
-  }
-  return cases;
-}
-const std::vector<Case> kCases = all_cases();
 
 // --- those that fail -----------------------------------------------------------------------------
 
@@ -285,12 +188,7 @@ class Traps : public support::OnCores {
   bulkhead::Runtime runtime;
 };
 
-void expect(const Case& expected, const Exit& exit) {
-  SCOPED_TRACE(expected.name);
-  EXPECT_EQ(exit.kind(), Exit::Kind::kTrapped);
-  EXPECT_EQ(to_string(exit.trap()), to_string(expected.kind));
-  EXPECT_NE(exit.message().find(expected.message), std::string_view::npos) << exit.message();
-}
+using support::expect;
 
 TEST_P(Traps, in_a_message) {
   for (const Case& each : kCases) expect(each, end_of<Worker>(Fail{each.fault}));

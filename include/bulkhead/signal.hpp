@@ -59,6 +59,8 @@ struct Signal {
   static constexpr std::uint8_t kCrosses = 16;
   /// Set when its payload lies in the memory of the isolated actor that has it in hand.
   static constexpr std::uint8_t kCrossed = 32;
+  /// Set when a timer sends it again and again: it is not handled when that has ended since.
+  static constexpr std::uint8_t kTick = 64;
   /// Set when it was traced how it was sent, so that it is how it is taken.
   static constexpr std::uint8_t kTraced = 128;
 };

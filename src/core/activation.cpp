@@ -93,6 +93,7 @@ template <bool kIsolated>
       me->in_hand = signal;
       me->in_hand_ops = signal->ops;
       if ((signal->flags & Slot::kMarks) != 0) [[unlikely]] {
+        if ((signal->flags & Signal::kTick) != 0) empty_if_over(*signal);
         if ((signal->flags & Signal::kBounded) != 0) give_place_back(slot, *signal);
         if ((signal->flags & Signal::kTraced) != 0) core->trace_taking(slot, *signal);
         if (!kIsolated && (signal->flags & Signal::kCrosses) != 0) cross_in(*signal);

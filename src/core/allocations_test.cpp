@@ -1,5 +1,5 @@
-// A10, B1: what goes on all the time needs no memory of the process's heap: small messages, asks,
-// spawns and ends of small actors, timers. And what must go on when there is none left. This
+// A10, B1, B11: what goes on all the time needs no memory of the process's heap: small messages,
+// asks, spawns and ends of small actors, timers. And what must go on when there is none left. This
 // program's operator new counts, and can be made to refuse.
 #include <gtest/gtest.h>
 
@@ -165,6 +165,16 @@ TEST_P(Allocations, none_for_timers_that_fire) {
   EXPECT_EQ(allocations_of([](Address<Receiver> to) {
               for (int i = 0; i < 50; ++i) send_after(100us, to, Small{});
               this_actor::sleep_for(2ms);
+            }),
+            0);
+}
+
+TEST_P(Allocations, none_for_messages_sent_again_and_again) {
+  EXPECT_EQ(allocations_of([](Address<Receiver> to) {
+              std::array<TimerRef, 20> timers;
+              for (TimerRef& timer : timers) timer = send_every(100us, to, Small{});
+              this_actor::sleep_for(5ms);
+              for (const TimerRef timer : timers) static_cast<void>(cancel(timer));
             }),
             0);
 }

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "core/domain.hpp"
-#include "core/extras.hpp"
+#include "core/send_timers.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
@@ -85,7 +85,7 @@ bool Commons::advance(Core& core) {
   {
     const Timers timers(*this);
     home_.timers.advance(core.clock(), [&](Timer& timer) {
-      if (!take_out(timer)) return;
+      if (!take_out(timer, core.clock())) return;
       *end = &timer;
       end = &timer.previous;
     });
@@ -103,7 +103,7 @@ bool Commons::advance(Core& core) {
 }
 
 // Under the lock: is it the caller's to deliver?
-bool Commons::take_out(Timer& timer) noexcept {
+bool Commons::take_out(Timer& timer, machine::Nanoseconds now) noexcept {
   switch (timer.kind) {
     case TimerKind::kWait: {
       auto& wait = static_cast<WaitTimer&>(timer);
@@ -119,6 +119,12 @@ bool Commons::take_out(Timer& timer) noexcept {
     case TimerKind::kSend:
       retire_send_timer(static_cast<SendTimer&>(timer));
       return true;
+    case TimerKind::kTick: {
+      auto& ticking = static_cast<SendTimer&>(timer);
+      if (ticking.tick->loan.lend()) return true;
+      home_.timers.start_at(ticking, due_again(ticking, now));
+      return false;
+    }
   }
   return false;
 }
@@ -134,7 +140,24 @@ void Commons::deliver(Core& core, Timer& timer) {
     case TimerKind::kSend:
       deliver_send_timer(core, static_cast<SendTimer&>(timer));
       break;
+    case TimerKind::kTick:
+      deliver_tick(static_cast<SendTimer&>(timer));
+      start_again(core, static_cast<SendTimer&>(timer));
+      break;
   }
+}
+
+// Its owner may have ended it meanwhile.
+void Commons::start_again(Core& core, SendTimer& ticking) noexcept {
+  {
+    const Timers timers(*this);
+    if (!has_ended(ticking)) {
+      home_.timers.start_at(ticking, due_again(ticking, core.clock()));
+      note_due();
+      return;
+    }
+  }
+  discard_send_timer(ticking, core);
 }
 
 }  // namespace bulkhead::core

@@ -114,8 +114,9 @@ class Commons {
  private:
   void wake_one() noexcept;
   bool note_due() noexcept;
-  bool take_out(Timer& timer) noexcept;
+  bool take_out(Timer& timer, machine::Nanoseconds now) noexcept;
   void deliver(Core& core, Timer& timer);
+  void start_again(Core& core, SendTimer& ticking) noexcept;
 
   Domain& domain_;
   Core& home_;

@@ -14,8 +14,8 @@
 #include "core/crew.hpp"
 #include "core/domain.hpp"
 #include "core/drive.hpp"
-#include "core/extras.hpp"
 #include "core/inside.hpp"
+#include "core/send_timers.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
@@ -270,6 +270,12 @@ void Core::fire(Timer& timer) {
       retire_send_timer(static_cast<SendTimer&>(timer));
       deliver_send_timer(*this, static_cast<SendTimer&>(timer));
       break;
+    case TimerKind::kTick: {
+      auto& ticking = static_cast<SendTimer&>(timer);
+      if (ticking.tick->loan.lend()) deliver_tick(ticking);
+      timers.start_at(ticking, due_again(ticking, now_));
+      break;
+    }
   }
 }
 
@@ -414,6 +420,10 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
   }
   if (owner == kMessageHeap) {
     give_message_heap(block);
+    return;
+  }
+  if (owner == kTickPool) {
+    give_tick(static_cast<Signal*>(block), *this);
     return;
   }
   // Not ours: home in batches.

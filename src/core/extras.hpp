@@ -5,27 +5,12 @@
 
 #include "core/bond.hpp"
 #include "core/core.hpp"
+#include "core/send_timers.hpp"
 #include "sync/stop_source.hpp"
 
 namespace bulkhead::core {
 
 struct Compartment;
-
-/// A timer that delivers a message. It belongs to the actor that started it, and is touched by that
-/// actor's core only, or, if that roams, under the lock of the commons; but for generation and
-/// owner, which whoever holds a stale TimerRef may look at. Its memory is never unmapped.
-struct SendTimer : Timer {
-  RealSync::atomic<std::uint32_t> generation;  // odd while the timer is used
-  std::uint32_t index;
-  RealSync::atomic<Pid> owner;
-  Pid to;
-  Signal* signal;
-  const SignalOps* ops;
-  SendTimer* next_of_owner;
-  SendTimer* previous_of_owner;
-
-  SendTimer*& next_free() noexcept { return next_of_owner; }
-};
 
 /// What hardly any actor has.
 struct Rare {
@@ -73,16 +58,7 @@ void file(Slot& slot, Signal* signal, Core& core) noexcept;
 void note_taken(Slot& slot, const Signal* signal, Signal* before) noexcept;
 /// Tells those who hold its token that the actor is asked to stop.
 void tell_stop(Slot& slot) noexcept;
-/// Ends an actor's timers.
-void end_timers(Slot& slot, Core& core) noexcept;
-/// The same, and gives its extras back.
+/// Ends an actor's timers and gives its extras back.
 void discard_extras(Slot& slot, Core& core) noexcept;
-/// A timer's message goes to its receiver: the timer, which is out of its wheel, is taken from its
-/// owner, and then delivered, and its record given to the core.
-void retire_send_timer(SendTimer& timer) noexcept;
-void deliver_send_timer(Core& core, SendTimer& timer) noexcept;
-/// Timers leave their core's wheel, and join the next one's.
-void unfile_timers(Slot& slot, Core& from) noexcept;
-void file_timers(Slot& slot, Core& to) noexcept;
 
 }  // namespace bulkhead::core

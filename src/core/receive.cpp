@@ -28,9 +28,13 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look_at, void* cont
       if (slot.newest == signal) slot.newest = found;
       release(signal);
     };
-    Look decision{};
+    Look decision = Look::kDiscard;
     try {
-      decision = look_at(context, found);
+      if (is_over(*signal)) {
+        signal->ops->destroy(signal, DropCause::kGone);
+      } else {
+        decision = look_at(context, found);
+      }
     } catch (...) {
       put_in_place();
       throw;

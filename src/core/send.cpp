@@ -309,14 +309,16 @@ void withdraw_later(Signal* signal) noexcept {
   release_anywhere(signal);
 }
 
-Delivery admit_later(Pid to, Signal* signal) noexcept {
+Delivery admit_later(Pid from, Pid to, Signal* signal) noexcept {
   const BrieflyInside inside;
   Slot* slot = Slab::find(to.index());
   if (!lives(slot, to)) return why_gone(slot, *inside.core());
-  const std::uint32_t bound = slot->mail_bound.load(std::memory_order_relaxed);
-  if (bound != 0 && !reserve_place(*slot, bound)) return Delivery::kFull;
   signal->generation = to.generation();
-  if (bound != 0) signal->flags |= Signal::kBounded;
+  const std::uint32_t bound = slot->mail_bound.load(std::memory_order_relaxed);
+  if (bound != 0 && from != to) {
+    if (!reserve_place(*slot, bound)) return Delivery::kFull;
+    signal->flags |= Signal::kBounded;
+  }
   return Delivery::kQueued;
 }
 

@@ -17,8 +17,9 @@ void send_urgent(Core& core, Pid to, Signal* signal) noexcept;
 /// The same for one that was prepared. Any thread.
 void send_urgent(Pid to, Signal* signal) noexcept;
 
-/// For a signal that was prepared before anything was known of its receiver (prepare_later).
-[[nodiscard]] Delivery admit_later(Pid to, Signal* signal) noexcept;
+/// For a signal that was prepared before anything was known of its receiver (prepare_later). What
+/// an actor sends itself needs no room.
+[[nodiscard]] Delivery admit_later(Pid from, Pid to, Signal* signal) noexcept;
 
 /// Puts a signal into the inbox of an actor of this domain, and tells its home. Its threads.
 void push_home(Slot& slot, Signal& signal) noexcept;

@@ -61,6 +61,7 @@ inline constexpr std::uint16_t kNoCore = 0xffff;
 inline constexpr std::uint16_t kGuestHome = 0xfffe;
 inline constexpr std::uint16_t kHeapPool = 0xffff;
 inline constexpr std::uint16_t kBondPool = 0xfffe;    // the memory of a bond: bond.hpp
+inline constexpr std::uint16_t kTickPool = 0xfffc;    // a timer's, which it comes back to: Tick
 inline constexpr std::uint16_t kActorsHeap = 0xfffd;  // an isolated actor's own: compartment.hpp
 
 /// What its owner writes, and reads as if it were plain; others may look at it, and see some value
@@ -172,7 +173,8 @@ struct alignas(64) Slot {
   [[nodiscard]] bool isolated() const noexcept { return (stack_class & kIsolated) != 0; }
 
   /// Of its signals: what is to be done when they are taken out of the queue.
-  static constexpr std::uint8_t kMarks = Signal::kBounded | Signal::kTraced | Signal::kCrosses;
+  static constexpr std::uint8_t kMarks =
+      Signal::kBounded | Signal::kTraced | Signal::kCrosses | Signal::kTick;
 
   [[nodiscard]] bool has(int flag) const noexcept { return (flags & flag) != 0; }
   void set(std::uint16_t flag) noexcept { flags = static_cast<std::uint16_t>(flags | flag); }

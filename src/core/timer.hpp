@@ -17,7 +17,8 @@ namespace bulkhead::core {
 enum class TimerKind : std::uint8_t {
   kWait,            // ends the wait of a parked actor
   kReceiveTimeout,  // of an idle actor
-  kSend,            // delivers a message
+  kSend,            // delivers a message: send_timers.hpp
+  kTick,            // the same, again and again
 };
 
 struct Timer {

@@ -1,4 +1,4 @@
-// Timers that deliver a message.
+// B11: timers that deliver a message.
 #include <gtest/gtest.h>
 #include <bulkhead/bulkhead.hpp>
 

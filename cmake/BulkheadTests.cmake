@@ -99,7 +99,7 @@ endforeach()
 # --- C9: what must hold with each kind of run queue, by a selection of the tests above ---
 # All of them run with BULKHEAD_TEST_RUN_QUEUE=<kind>, too; these take less than a minute.
 
-set(run_queue_suites Order Ask AskWhileWaiting Timers Ticks TicksEnding
+set(run_queue_suites Order Ask AskWhileWaiting Timers Ticks TicksEnding Requests RequestsEnding
   ReceiveTimeouts WaitingAtChannels EndedAtChannels WaitingSelects SelectActor Mailboxes
   StopRequests Stopping Joining Lifecycle Shutdown OwnThread Stuck StuckCalls StuckHome Mutexes
   Roaming Links Exits Monitors Registry Priorities ServerCalls SupervisorRestart)

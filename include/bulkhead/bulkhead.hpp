@@ -25,6 +25,7 @@
 #include "bulkhead/pid.hpp"
 #include "bulkhead/preemption.hpp"
 #include "bulkhead/registry.hpp"
+#include "bulkhead/request.hpp"
 #include "bulkhead/runtime.hpp"
 #include "bulkhead/select.hpp"
 #include "bulkhead/semaphore.hpp"

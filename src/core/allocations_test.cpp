@@ -13,6 +13,7 @@
 #include "bulkhead/bulkhead.hpp"
 #include "bulkhead/stage.hpp"
 #include "core/recorder.hpp"
+#include "core/slab.hpp"
 #include "support/wait.hpp"
 
 namespace {
@@ -177,6 +178,30 @@ TEST_P(Allocations, none_for_messages_sent_again_and_again) {
               for (const TimerRef timer : timers) static_cast<void>(cancel(timer));
             }),
             0);
+}
+
+// Answered ones, and others that time out.
+TEST_P(Allocations, none_for_requests) {
+  std::atomic<long> count{-1};
+  const Address<Receiver> receiver = runtime.spawn_with<Receiver>(pinned_to(GetParam()));
+  using Responses = Mailbox<Response<int>>;
+  runtime.spawn_with<Responses>(pinned_to(0), [&count, receiver](Responses& mailbox) {
+    for (int round = 0; round < 4; ++round) {
+      const auto slots = core::Slab::used();
+      const long before = allocations;
+      for (int i = 0; i < 100; ++i) {
+        this_actor::request(&mailbox, receiver, i, i % 2 == 0 ? 1h : 0h);
+      }
+      for (int i = 0; i < 100; ++i) static_cast<void>(mailbox.next<Response<int>>());
+      static_cast<void>(receiver.ask(1, support::kDeadline));
+      count = allocations - before;
+      if (round > 0) {
+        EXPECT_EQ(core::Slab::used(), slots) << "they are used again";
+      }
+    }
+  });
+  ASSERT_TRUE(runtime.wait_for_idle(support::kDeadline));
+  EXPECT_EQ(count, 0);
 }
 
 TEST_P(Allocations, none_for_small_actors_that_come_and_go) {

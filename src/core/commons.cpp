@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "core/domain.hpp"
+#include "core/requests.hpp"
 #include "core/send_timers.hpp"
 #include "core/slab.hpp"
 
@@ -125,6 +126,8 @@ bool Commons::take_out(Timer& timer, machine::Nanoseconds now) noexcept {
       home_.timers.start_at(ticking, due_again(ticking, now));
       return false;
     }
+    case TimerKind::kRequest:
+      return is_time_up(static_cast<SendTimer&>(timer));
   }
   return false;
 }
@@ -143,6 +146,9 @@ void Commons::deliver(Core& core, Timer& timer) {
     case TimerKind::kTick:
       deliver_tick(static_cast<SendTimer&>(timer));
       start_again(core, static_cast<SendTimer&>(timer));
+      break;
+    case TimerKind::kRequest:
+      answer_too_late(static_cast<SendTimer&>(timer));
       break;
   }
 }

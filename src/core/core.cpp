@@ -15,6 +15,7 @@
 #include "core/domain.hpp"
 #include "core/drive.hpp"
 #include "core/inside.hpp"
+#include "core/requests.hpp"
 #include "core/send_timers.hpp"
 #include "core/slab.hpp"
 
@@ -276,6 +277,10 @@ void Core::fire(Timer& timer) {
       timers.start_at(ticking, due_again(ticking, now_));
       break;
     }
+    case TimerKind::kRequest:
+      if (is_time_up(static_cast<SendTimer&>(timer)))
+        answer_too_late(static_cast<SendTimer&>(timer));
+      break;
   }
 }
 

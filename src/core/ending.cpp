@@ -8,6 +8,7 @@
 #include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/reporter.hpp"
+#include "core/requests.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
@@ -35,7 +36,11 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
     if (restart_in_place(slot, exit, settled, told)) return;
   }
   slot.set(Slot::kEnding);
-  Bond* const untold = slot.extras != nullptr ? leave_all(slot, exit) : nullptr;
+  Bond* untold = nullptr;
+  if (slot.extras != nullptr) {
+    untold = leave_all(slot, exit);
+    leave_requests(slot, *current());
+  }
   slot.lives = false;
   // From here on nobody reaches it any more.
   const std::uint32_t next = pid.generation() + 1;

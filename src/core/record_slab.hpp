@@ -125,7 +125,7 @@ class FreeRecords {
   /// One whose generation is spent is never used again. A core that gets more back than it takes
   /// passes them on.
   void give(Record& record) noexcept {
-    if (record.generation.load(std::memory_order_relaxed) == UINT32_MAX - 1) return;
+    if (is_spent(record)) return;
     record.next_free() = first_;
     first_ = &record;
     if (++count_ <= 2 * Slab::kBatch || bounded_) return;
@@ -150,6 +150,18 @@ class FreeRecords {
       records -= taken;
     }
   }
+  /// One that was reserved does not come back: takes another in its place, if there is any.
+  void replace() noexcept {
+    if (!bounded_) return;
+    std::uint32_t taken = 0;
+    if (Record* record = Slab::process().take(taken, 1); record != nullptr) give(*record);
+  }
+  /// One that is nobody's any more, and of no core.
+  static void give_to_process(Record& record) noexcept {
+    if (is_spent(record)) return;
+    record.next_free() = nullptr;
+    Slab::process().give(&record);
+  }
   /// Are those that were reserved all taken?
   [[nodiscard]] bool used_up() const noexcept { return bounded_ && first_ == nullptr; }
 
@@ -164,6 +176,10 @@ class FreeRecords {
 
  private:
   using Slab = RecordSlab<Record>;
+
+  [[nodiscard]] static bool is_spent(const Record& record) noexcept {
+    return record.generation.load(std::memory_order_relaxed) == UINT32_MAX - 1;
+  }
 
   Record* first_ = nullptr;
   std::uint32_t count_ = 0;

@@ -95,6 +95,12 @@ void push_from_outside(Domain& domain, Slot& slot, Pid to, Signal* signal) noexc
   domain.gate.leave();
 }
 
+// Has it ended? Acquire: who drops news gives what belongs to them back, which the other end has
+// left (bond.hpp, B2; requests.hpp, Q3).
+bool has_left(const Slot& slot, Pid actor) noexcept {
+  return slot.generation.load(std::memory_order_acquire) != actor.generation();
+}
+
 // The same for a signal that loses nothing, such as the news of a bond, which must reach who lives:
 // also while the domain ends, whose gate is closed. Who visits, and then finds the receiver alive,
 // is waited for (sync/gate.hpp, G4). Null when the receiver is gone.
@@ -102,7 +108,7 @@ Domain* visit_domain_of(const Slot& slot, Pid to) noexcept {
   Domain* domain = domain_of(&slot);
   if (domain == nullptr) return nullptr;
   domain->gate.visit();
-  if (domain_of(&slot) == domain && lives(&slot, to)) return domain;
+  if (domain_of(&slot) == domain && !has_left(slot, to)) return domain;
   domain->gate.leave();
   return nullptr;
 }
@@ -112,8 +118,7 @@ Domain* visit_domain_of(const Slot& slot, Pid to) noexcept {
   Domain* domain = (signal->flags & Signal::kLosesNothing) != 0 ? visit_domain_of(slot, to)
                                                                 : enter_domain_of(slot);
   // Only of an actor that lives is it sure that the slot belongs to this domain.
-  const bool gone =
-      domain != nullptr && slot.generation.load(std::memory_order_relaxed) != to.generation();
+  const bool gone = domain != nullptr && has_left(slot, to);
   if (domain != nullptr && !gone) {
     push_from_outside(*domain, slot, to, signal);
     return;
@@ -392,9 +397,7 @@ void push_from_core(Core& core, Slot& slot, std::uint16_t home, Pid to, Signal* 
     core.trace->sends(core.running, to, *signal);
     if (home == core.index) return append_here<kGoesFirst>(core, slot, to, signal);
   }
-  // Acquire: who drops news of a bond gives it back, which the other end has left (bond.hpp, B2).
-  if (home == kNoCore || slot.generation.load(std::memory_order_acquire) != to.generation())
-      [[unlikely]] {
+  if (home == kNoCore || has_left(slot, to)) [[unlikely]] {
     // It has ended since it was admitted, and its slot may be on its way to another core.
     core.counts.sent.raise();
     core.drop(signal, to, DropCause::kGone);
@@ -479,6 +482,15 @@ void send_urgent(Pid to, Signal* signal) noexcept {
     send_urgent(*core, to, signal);
   } else {
     push_from_outside(entered_by(*signal), Slab::at(to.index()), to, signal);
+  }
+}
+
+void send_news(Pid to, Signal* signal) noexcept {
+  const BrieflyInside inside;
+  if (Core* core = inside.core(); core != nullptr) {
+    send_urgent(*core, to, signal);
+  } else {
+    commit_abroad(Slab::at(to.index()), to, signal);
   }
 }
 

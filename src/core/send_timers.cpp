@@ -8,6 +8,7 @@
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
+#include "core/requests.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
@@ -138,6 +139,7 @@ void unlink_from_owner(SendTimer& timer) noexcept { unlink(timer); }
 void retire_send_timer(SendTimer& timer) noexcept { retire(timer); }
 
 void end_timers(Slot& slot, Core& core) noexcept {
+  leave_requests(slot, core);
   for (;;) {
     SendTimer* timer = nullptr;
     bool is_mine = false;
@@ -151,9 +153,12 @@ void end_timers(Slot& slot, Core& core) noexcept {
   }
 }
 
+// (One that is not in the wheel, since it was due and its answer is on its way, is due again there,
+// to no effect.)
 void unfile_timers(Slot& slot, Core& from) noexcept {
   if (slot.extras == nullptr) return;
   for (SendTimer* timer = slot.extras->timers; timer != nullptr; timer = timer->next_of_owner) {
+    if (!timer->linked()) continue;
     if (timer->fresh) timer->due = machine::later(machine::now(), timer->due);
     from.timers.cancel(*timer);
   }
@@ -312,7 +317,8 @@ bool cancel(TimerRef reference, std::chrono::nanoseconds* left) {
   {
     core::TimersOf timers(slot, core);
     if (found->generation.load(std::memory_order_relaxed) != reference.generation() ||
-        found->owner.load(std::memory_order_relaxed) != core::pid_of(slot)) {
+        found->owner.load(std::memory_order_relaxed) != core::pid_of(slot) ||
+        found->kind == core::TimerKind::kRequest) {
       return false;
     }
     if (left != nullptr) *left = std::chrono::nanoseconds(core::time_left(*found));

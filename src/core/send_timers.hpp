@@ -1,5 +1,6 @@
 // What an actor has started that is due at a time: messages that are sent then, once or again and
-// again. Each has a record, which ends with the actor.
+// again, and the answers that it waits for no longer than till then. Each has a record, which ends
+// with the actor.
 //
 // A message that is sent again and again is copied, whenever it is due, into memory that comes back
 // from its receiver, its Tick (sync/loan.hpp). While that is away, nothing is sent: what is still
@@ -39,6 +40,7 @@ struct alignas(kMaxMessageAlignment) Tick {
 /// |----------|----------------------------|----------------------------------------------------|
 /// | kSend    | what is sent               | is sent                                            |
 /// | kTick    | what is copied             | a copy is sent, and it is started again            |
+/// | kRequest | what the answer is sent in | the answer is that it came too late: requests.hpp  |
 struct SendTimer : Timer {
   RealSync::atomic<std::uint32_t> generation;  // odd while the timer is used
   std::uint32_t index;
@@ -49,6 +51,8 @@ struct SendTimer : Timer {
   SendTimer* next_of_owner;
   SendTimer* previous_of_owner;
   Tick* tick;           // of kTick
+  Slot* slot;           // that whoever answers a request claims; made for the first one, and kept
+  std::uint64_t epoch;  // of kRequest
 
   SendTimer*& next_free() noexcept { return next_of_owner; }
 };

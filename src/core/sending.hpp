@@ -17,6 +17,9 @@ void send_urgent(Core& core, Pid to, Signal* signal) noexcept;
 /// The same for one that was prepared. Any thread.
 void send_urgent(Pid to, Signal* signal) noexcept;
 
+/// The same for one that was not, but lies ready for whoever lives. Any thread.
+void send_news(Pid to, Signal* signal) noexcept;
+
 /// For a signal that was prepared before anything was known of its receiver (prepare_later). What
 /// an actor sends itself needs no room.
 [[nodiscard]] Delivery admit_later(Pid from, Pid to, Signal* signal) noexcept;

@@ -59,6 +59,8 @@ using sync::RealSync;
 inline constexpr std::uint16_t kNoCore = 0xffff;
 /// The home of a slot that an outside thread waits with (guest.hpp).
 inline constexpr std::uint16_t kGuestHome = 0xfffe;
+/// The home of a slot that a request waits with (requests.hpp).
+inline constexpr std::uint16_t kRequestHome = 0xfffc;
 inline constexpr std::uint16_t kHeapPool = 0xffff;
 inline constexpr std::uint16_t kBondPool = 0xfffe;    // the memory of a bond: bond.hpp
 inline constexpr std::uint16_t kTickPool = 0xfffc;    // a timer's, which it comes back to: Tick

@@ -19,6 +19,7 @@ enum class TimerKind : std::uint8_t {
   kReceiveTimeout,  // of an idle actor
   kSend,            // delivers a message: send_timers.hpp
   kTick,            // the same, again and again
+  kRequest,         // ends the wait for an answer: requests.hpp
 };
 
 struct Timer {

@@ -3,6 +3,7 @@
 #include "core/domain.hpp"
 #include "core/guest.hpp"
 #include "core/inside.hpp"
+#include "core/requests.hpp"
 #include "core/slab.hpp"
 
 namespace bulkhead::core {
@@ -37,10 +38,12 @@ void wake(Slot& slot) noexcept {
   const std::uint8_t was = was_inside();
   Core* core = enter();
   const std::uint16_t home = slot.home.load(std::memory_order_acquire);
-  if (home == kGuestHome) {
-    unpark_guest(slot);
-  } else {
+  if (home < kRequestHome) [[likely]] {
     wake_actor(core, slot, home);
+  } else if (home == kRequestHome) {
+    respond(slot);
+  } else {
+    unpark_guest(slot);
   }
   if (core != nullptr) core->leave(was);
 }

@@ -11,7 +11,8 @@
 
 namespace bulkhead {
 
-struct Application {
+/// Not to be derived from: its hooks are members that are set.
+struct Application final {
   /// What it is called in what is told of it.
   std::string name = "application";
   Config config = {};

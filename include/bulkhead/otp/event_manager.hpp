@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstdint>
 #include <exception>
 #include <expected>
@@ -17,7 +18,8 @@
 
 namespace bulkhead {
 
-/// One of those that an EventManager tells of events of type E. All of it runs in the manager.
+/// One of those that an EventManager tells of events of type E. All of it runs in the manager. What
+/// a class declares of it is public, and overrides; else it does not compile.
 template <class E>
 class EventHandler {
  public:
@@ -81,6 +83,24 @@ struct SyncNotify {
   using Answer = void;
   E event;
 };
+
+/// A function of the name that does not override hides the one that does.
+template <class E, class Handler>
+constexpr void check_handler_hooks() {
+  using Next = typename EventHandler<E>::Next;
+  static_assert(
+      requires { static_cast<void (Handler::*)()>(&Handler::init); },
+      "bulkhead: init of this event handler (Handler above) does not override: make it public, "
+      "`void init() override`");
+  static_assert(
+      requires { static_cast<Next (Handler::*)(const E&)>(&Handler::handle_event); },
+      "bulkhead: handle_event of this event handler (Handler above) does not override: make it "
+      "public, `Next handle_event(const E& event) override`");
+  static_assert(
+      requires { static_cast<void (Handler::*)(const Exit&)>(&Handler::terminate); },
+      "bulkhead: terminate of this event handler (Handler above) does not override: make it "
+      "public, `void terminate(const Exit& reason) override`");
+}
 
 [[nodiscard]] std::string handler_report(const std::string& id, std::exception_ptr failure);
 [[nodiscard]] HandlerError handler_failed(std::exception_ptr failure);
@@ -213,8 +233,10 @@ class EventManagerRef {
   [[nodiscard]] const ServerRef<otp::EventServer<E>>& server() const noexcept { return server_; }
 
   /// Adds a handler, behind the others. Throws std::invalid_argument when there is none.
+  template <std::derived_from<EventHandler<E>> Handler>
   std::expected<void, HandlerError> add_handler(std::string id,
-                                                std::unique_ptr<EventHandler<E>> handler) const {
+                                                std::unique_ptr<Handler> handler) const {
+    otp::check_handler_hooks<E, Handler>();
     if (handler == nullptr) refuse_null();
     return flat(server_.call(otp::AddHandler<E>{std::move(id), std::move(handler)}, kForever));
   }
@@ -228,8 +250,10 @@ class EventManagerRef {
   }
   /// Removes one, and adds another, with no event in between. Throws std::invalid_argument when
   /// there is none to add.
+  template <std::derived_from<EventHandler<E>> Handler>
   std::expected<void, HandlerError> swap_handler(std::string old, std::string id,
-                                                 std::unique_ptr<EventHandler<E>> handler) const {
+                                                 std::unique_ptr<Handler> handler) const {
+    otp::check_handler_hooks<E, Handler>();
     if (handler == nullptr) refuse_null();
     return flat(server_.call(otp::SwapHandler<E>{std::move(old), std::move(id), std::move(handler)},
                              kForever));

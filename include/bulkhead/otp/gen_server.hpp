@@ -12,6 +12,7 @@
 ///     const auto count = counter->call(Get{});
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <expected>
 #include <optional>
@@ -110,7 +111,7 @@ std::expected<ServerRef<S>, StartError> begin(const Place& place, Address<Server
 
 template <class S>
 constexpr void check_server() {
-  static_assert(std::is_base_of_v<GenServer, S>,
+  static_assert(std::derived_from<S, GenServer>,
                 "bulkhead: start_server starts a class that derives publicly from "
                 "bulkhead::GenServer");
 }

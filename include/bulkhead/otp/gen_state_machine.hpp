@@ -69,14 +69,15 @@ struct TimeoutDue {
 ///     void handle_state_timeout();                 // see state_timeout
 ///     void handle_timeout(std::string_view name);  // see set_timeout
 ///
-/// and terminate, format_status, report as servers do. What a handler asks for is done when it has
-/// returned: first the change of state, with `enter`; then internal events; then what was
-/// postponed, if the state has changed; then what comes by the mailbox.
+/// and terminate, format_status, report as servers do; as with those, one that cannot be called
+/// does not compile. What a handler asks for is done when it has returned: first the change of
+/// state, with `enter`; then internal events; then what was postponed, if the state has changed;
+/// then what comes by the mailbox.
 template <class Self, std::equality_comparable State>
-class GenStateMachine {
+class GenStateMachine : public otp::Hooks {
  public:
-  void report(std::string_view text) const { otp::print_report(text); }
-  void terminate(const Exit& /*reason*/) {}
+  void enter(otp::NoHook) const;
+  void handle_state_timeout(otp::NoHook) const;
 
  protected:
   explicit GenStateMachine(State first) : state_(std::move(first)) {}
@@ -99,6 +100,9 @@ class GenStateMachine {
   /// Has `handle_internal(event)` run before any message: those of one handler in order.
   template <class E>
   void next_event(E event) {
+    static_assert(otp::HasInternal<Self, E>,
+                  "bulkhead: next_event: this class has no public handle_internal that takes this "
+                  "event (E above) by value or const&");
     struct Internal final : otp::MachineEvent<Self> {
       explicit Internal(E e) : event(std::move(e)) {}
       void handle(Self& machine) override { machine.handle_internal(std::as_const(event)); }
@@ -107,10 +111,19 @@ class GenStateMachine {
     internal_.push_back(std::make_unique<Internal>(std::move(event)));
   }
   /// Has handle_state_timeout() run when the state has stayed the same for so long; kForever: not.
-  void state_timeout(Timeout time) { set(state_timer_, time); }
+  void state_timeout(Timeout time) {
+    static_assert(otp::HasStateTimeout<Self>,
+                  "bulkhead: state_timeout: this class has no public handle_state_timeout()");
+    set(state_timer_, time);
+  }
   /// Has handle_timeout(name) run after that time, whatever the state is then. One of a name takes
   /// the place of another; kForever ends it.
-  void set_timeout(const std::string& name, Timeout time) { set(timers_[name], time); }
+  void set_timeout(const std::string& name, Timeout time) {
+    static_assert(otp::HasNamedTimeout<Self>,
+                  "bulkhead: set_timeout: this class has no public "
+                  "handle_timeout(std::string_view name)");
+    set(timers_[name], time);
+  }
   void cancel_timeout(const std::string& name) { set_timeout(name, kForever); }
   /// As that of servers.
   void stop(Exit reason = Exit::normal()) {
@@ -169,10 +182,14 @@ concept MachineHandlesInfo = requires(M& machine, const C& message) {
 /// The server around a state machine.
 template <class M>
 class Machine final : public GenServer {
+  using State = std::decay_t<decltype(M::state_)>;
+
  public:
   template <class... Args>
     requires std::is_constructible_v<M, Args...>
-  explicit Machine(Args&&... args) : machine_(std::forward<Args>(args)...) {}
+  explicit Machine(Args&&... args) : machine_(std::forward<Args>(args)...) {
+    check_machine_hooks<M, State>();
+  }
 
   /// For sys::get_state.
   [[nodiscard]] const M& machine() const noexcept { return machine_; }
@@ -209,21 +226,19 @@ class Machine final : public GenServer {
   void handle_info(TimeoutDue due) {
     if (due.number == machine_.state_timer_.number) {
       machine_.state_timer_.number = 0;
-      if constexpr (requires { machine_.handle_state_timeout(); }) take(StateTimeout());
+      if constexpr (HasStateTimeout<M>) take(StateTimeout());
       return;
     }
     for (auto& [name, timer] : machine_.timers_) {
       if (timer.number != due.number) continue;
       timer.number = 0;
-      if constexpr (requires { machine_.handle_timeout(std::string_view()); }) {
-        take(NamedTimeout(name));
-      }
+      if constexpr (HasNamedTimeout<M>) take(NamedTimeout(name));
       return;
     }
   }
 
   void terminate(const Exit& reason) { machine_.terminate(reason); }
-  void report(std::string_view text) const { machine_.report(text); }
+  void report(std::string_view text) { machine_.report(text); }
   [[nodiscard]] std::string format_status() const {
     if constexpr (HasStatus<M>) {
       return machine_.format_status();
@@ -316,9 +331,8 @@ class Machine final : public GenServer {
     }
     put_in_front(machine_.internal_);
   }
-  template <class State>
   void enter(const State& before) {
-    if constexpr (requires { machine_.enter(before); }) {
+    if constexpr (HasEnter<M, State>) {
       const State was(before);
       machine_.entering_ = true;
       machine_.enter(was);

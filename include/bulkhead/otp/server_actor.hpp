@@ -14,17 +14,13 @@
 
 #include "bulkhead/links.hpp"
 #include "bulkhead/log.hpp"
+#include "bulkhead/otp/hooks.hpp"
 #include "bulkhead/otp/server_ref.hpp"
 #include "bulkhead/otp/system.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/unwind.hpp"
 
 namespace bulkhead {
-
-namespace otp {
-/// On stderr.
-void print_report(std::string_view text);
-}  // namespace otp
 
 /// What a server's init comes to.
 class InitResult {
@@ -69,12 +65,13 @@ class InitResult {
 ///     std::string format_status() const;      // its state as text, for reports, without secrets
 ///     void report(std::string_view text);     // where its reports go; default: the log
 ///
-/// Handlers run one at a time, and may block. An exception that leaves one ends the server. Down
-/// and Exited are handled first, then system messages, then infos, then calls and casts, in order.
-class GenServer {
+/// One of them that cannot be called, since it is not public, or takes or returns something else,
+/// does not compile. Handlers run one at a time, and may block. An exception that leaves one ends
+/// the server. Down and Exited are handled first, then system messages, then infos, then calls and
+/// casts, in order.
+class GenServer : public otp::Hooks {
  public:
-  void report(std::string_view text) const { otp::print_report(text); }
-  void terminate(const Exit& /*reason*/) {}
+  void handle_continue(otp::NoHook) const;
 
  protected:
   GenServer() = default;
@@ -114,23 +111,6 @@ struct Init::Done {
   Pid name_holder = {};  // who has the name that it was to have
 };
 using InitDone = Init::Done;
-
-template <class S>
-concept HasInit = requires(S& server) {
-  server.init();
-};
-template <class S>
-concept HasContinue = requires(S& server) {
-  server.handle_continue();
-};
-template <class S>
-concept HasTimeout = requires(S& server) {
-  server.handle_timeout();
-};
-template <class S>
-concept HasStatus = requires(const S& server) {
-  { server.format_status() } -> std::convertible_to<std::string>;
-};
 
 /// Gives the calling actor that name; else says who has it, or why not.
 [[nodiscard]] std::expected<void, InitDone> take_name(const std::string& name);
@@ -191,7 +171,9 @@ class Server final : public System<Server<S>>,
 
   template <class... Args>
     requires std::is_constructible_v<S, Args...>
-  explicit Server(Args&&... args) : server_(std::forward<Args>(args)...) {}
+  explicit Server(Args&&... args) : server_(std::forward<Args>(args)...) {
+    check_server_hooks<S>();
+  }
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
   ~Server() {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bulkhead/actor_info.hpp"
+#include "bulkhead/log.hpp"
 #include "bulkhead/registry.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/stats.hpp"
@@ -87,6 +88,9 @@ class Host {
     return NamedAddress<A>(domain_, name);
   }
 
+  /// Tells its log: see log.hpp. While it does not run, stderr. Any thread, actors too. Does not
+  /// wait.
+  void log_line(std::string text, LineKind kind = LineKind::kOrdinary) noexcept;
   /// Any thread, actors too.
   [[nodiscard]] Stats stats() const;
   /// Its actors that live, in no order: see bulkhead::actors. Any thread. Throws std::bad_alloc.

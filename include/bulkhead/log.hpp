@@ -99,7 +99,8 @@ enum class LineKind : std::uint8_t {
   kOrdinary,
   kRare,  ///< it does not: for what is never said often, and must not be missed
 };
-/// Tells the log of the caller's runtime; outside of actors and hooks, stderr. Does not wait.
+/// Tells the log of the caller's runtime; outside of actors and hooks, stderr: a thread outside
+/// uses Runtime::log_line. Does not wait.
 void log_line(std::string text, LineKind kind = LineKind::kOrdinary) noexcept;
 
 /// In the destructor of an actor that has crashed, for its report: what it says of its state, and,

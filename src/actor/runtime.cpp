@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "actor/refusals.hpp"
+#include "base/error_log.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/inside.hpp"
@@ -224,6 +225,21 @@ bool Runtime::wait_for_end(Timeout timeout) {
   refuse_in_fork(*domain_, "Runtime::wait_for_end");
   refuse_in_actor("Runtime::wait_for_end");
   return domain_->wait_for_end(timeout.nanoseconds());
+}
+
+// Its own actors are not outside, and run also while the gate is closed.
+void Host::log_line(std::string text, LineKind kind) noexcept {
+  {
+    const core::Inside inside;
+    const core::Core* core = core::Core::current();
+    const bool own = core != nullptr && core->domain.load(std::memory_order_relaxed) == domain_;
+    if (own || domain_->gate.enter()) {
+      domain_->reporter.put_line(core::line_kind(kind), text);
+      if (!own) domain_->gate.leave();
+      return;
+    }
+  }
+  base::log_error(base::Severity::kWarning, text);
 }
 
 Stats Host::stats() const { return domain_->stats(); }

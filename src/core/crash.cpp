@@ -130,24 +130,11 @@ void describe_crash(std::string state, std::string message) noexcept {
 }
 
 void log_line(std::string text, LineKind kind) noexcept {
-  const auto what =
-      kind == LineKind::kRare ? core::Reporter::Kind::kRareLine : core::Reporter::Kind::kLine;
-  core::Domain* domain = nullptr;
   {
     const core::Inside inside;
     const core::Core* core = core::Core::current();
-    if (core != nullptr) domain = core->domain.load(std::memory_order_relaxed);
-    if (domain != nullptr) {
-      if (!domain->reporter.admits(what, machine::now())) return;
-      try {
-        auto told = std::make_unique<core::Told>();
-        told->line = std::string(text);  // a copy: the caller's memory may be that of a heap
-        domain->reporter.put(std::move(told));
-      } catch (const std::bad_alloc&) {
-        domain->reporter.lost(what);
-      }
-      return;
-    }
+    core::Domain* domain = core != nullptr ? core->domain.load(std::memory_order_relaxed) : nullptr;
+    if (domain != nullptr) return domain->reporter.put_line(core::line_kind(kind), text);
   }
   base::log_error(base::Severity::kWarning, text);
 }

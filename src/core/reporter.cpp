@@ -58,6 +58,17 @@ void Reporter::lost(Kind kind) noexcept {
   leave_out(limit_of(kind));
 }
 
+void Reporter::put_line(Kind kind, std::string_view text) noexcept {
+  if (!admits(kind, machine::now())) return;
+  try {
+    auto told = std::make_unique<Told>();
+    told->line = std::string(text);
+    put(std::move(told));
+  } catch (const std::bad_alloc&) {
+    lost(kind);
+  }
+}
+
 // --- start and stop ------------------------------------------------------------------------------
 
 void Reporter::start(const LogSettings& settings) {

@@ -55,6 +55,8 @@ class Reporter {
   void put(std::unique_ptr<Told> told) noexcept;
   /// There was no memory for it.
   void lost(Kind kind) noexcept;
+  /// All of that, for a line. Its text is copied: the caller's memory may be that of a heap.
+  void put_line(Kind kind, std::string_view text) noexcept;
 
  private:
   static constexpr std::size_t kMostWaiting = 1000;
@@ -91,6 +93,10 @@ class Reporter {
   RealSync::atomic<bool> ends_{false};
   sync::Thread thread_;
 };
+
+[[nodiscard]] constexpr Reporter::Kind line_kind(LineKind kind) noexcept {
+  return kind == LineKind::kRare ? Reporter::Kind::kRareLine : Reporter::Kind::kLine;
+}
 
 /// The log on stderr.
 [[nodiscard]] std::shared_ptr<Log> stderr_log(LogFormat format);

@@ -1,14 +1,16 @@
 #include "bulkhead/otp/application.hpp"
 
 #include <algorithm>
-#include <cstdio>
+#include <exception>
 #include <expected>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "bulkhead/actor_info.hpp"
 #include "bulkhead/links.hpp"
+#include "bulkhead/log.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/stop_signals.hpp"
 #include "bulkhead/this_actor.hpp"
@@ -48,38 +50,59 @@ class Watch {
   Pid root_;
 };
 
-template <class... Args>
-void tell(const Application& application, const char* format, const Args&... args) {
-  std::fprintf(stderr, "%s: ", application.name.c_str());
-  if constexpr (sizeof...(Args) == 0) {
-    std::fputs(format, stderr);
-  } else {
-    std::fprintf(stderr, format, args...);
+// What an application tells, in its runtime's log.
+class Told {
+ public:
+  Told(const Application& application, Runtime& runtime)
+      : application_(application), runtime_(runtime) {}
+  void operator()(const std::string& text) const {
+    runtime_.log_line(application_.name + ": " + text, LineKind::kRare);
   }
-  std::fputc('\n', stderr);
+
+ private:
+  const Application& application_;
+  Runtime& runtime_;
+};
+
+// In a catch block: what a hook has thrown.
+std::string what_was_thrown() {
+  const Exit failure = Exit::panic(std::current_exception());
+  return std::string(failure.message()) + " (" + std::string(failure.type()) + ")";
 }
 
-void kill_and_name(const Application& application, const Runtime& runtime) {
+void kill_and_name(const Told& tell, const Runtime& runtime) {
   constexpr std::size_t kMost = 20;
   const std::vector<Pid> living = runtime.actors();
-  tell(application, "%zu actors have not ended in time, and are killed:", living.size());
+  std::string text =
+      std::to_string(living.size()) + " actors have not ended in time, and are killed:";
   for (std::size_t i = 0; i < std::min(living.size(), kMost); ++i) {
     const auto info = actor_info(living[i]);
     if (!info) continue;
-    tell(application, "  %s (%.*s), %s, %zu messages waiting", to_string(info->pid).c_str(),
-         static_cast<int>(info->type.size()), info->type.data(),
-         std::string(to_string(info->state)).c_str(), info->mailbox);
+    text += "\n  " + to_string(info->pid) + " (" + std::string(info->type) + "), " +
+            std::string(to_string(info->state)) + ", " + std::to_string(info->mailbox) +
+            " messages waiting";
   }
-  if (living.size() > kMost) tell(application, "  and %zu others", living.size() - kMost);
+  if (living.size() > kMost) {
+    text += "\n  and " + std::to_string(living.size() - kMost) + " others";
+  }
+  tell(text);
   for (const Pid pid : living) static_cast<void>(kill(pid));
 }
 
-// The runtime has ended: how the tree did, if it was not told to.
-int ended_by_itself(const Application& application, const Exit& exit) {
-  const bool in_order =
-      exit.is_normal() || (exit.kind() == Exit::Kind::kShutdown && exit.message().empty());
-  tell(application, "has ended: %s", to_string(exit).c_str());
-  return in_order ? 0 : 1;
+bool in_order(const Exit& exit) {
+  return exit.is_normal() || (exit.kind() == Exit::Kind::kShutdown && exit.message().empty());
+}
+
+// True unless it throws: then the stop goes on all the same.
+bool call_stopping(const Application& application, const Told& tell, Runtime& runtime) {
+  if (!application.stopping) return true;
+  try {
+    application.stopping(runtime);
+    return true;
+  } catch (...) {
+    tell("Application::stopping has failed, and it ends all the same: " + what_was_thrown());
+    return false;
+  }
 }
 
 }  // namespace
@@ -93,34 +116,35 @@ int run_application(const Application& application) {
   std::optional<Exit> ending;
   Runtime runtime(application.config);
   runtime.start();
+  const Told tell(application, runtime);
   std::expected<SupervisorRef, ChildError> root;
   try {
     const auto watch = runtime.spawn<Watch>(application.tree(runtime), signals, ending);
     root = watch.ask(Start{}, kForever).value();
     if (root && application.started) application.started(runtime, *root);
-  } catch (const std::exception& error) {
-    tell(application, "could not be started: %s", error.what());
+  } catch (...) {
+    tell("could not be started: " + what_was_thrown());
     if (root) static_cast<void>(root->stop(Exit::shutdown(), application.patience));
     return 2;
   }
   if (!root) {
-    tell(application, "could not be started: %s", to_string(root.error()).c_str());
+    tell("could not be started: " + to_string(root.error()));
     return 2;
   }
   const auto signal = signals.wait();
-  if (!signal) {
+  if (!signal) {  // the tree has ended by itself
+    tell("has ended: " + to_string(*ending));
     runtime.shutdown(application.patience);
-    return ended_by_itself(application, *ending);
+    return in_order(*ending) ? 0 : 1;
   }
-  tell(application, "%s: it ends, in order; a second one ends it at once",
-       std::string(to_string(*signal)).c_str());
+  tell(std::string(to_string(*signal)) + ": it ends, in order; a second one ends it at once");
   signals.let_through();
-  if (application.stopping) application.stopping(runtime);
+  const bool stopping = call_stopping(application, tell, runtime);
   const bool in_time = root->stop(Exit::shutdown(), application.patience);
-  if (!in_time) kill_and_name(application, runtime);
+  if (!in_time) kill_and_name(tell, runtime);
   // What is left then is at its end: it is not to be named.
   runtime.shutdown(in_time ? application.patience : Timeout(std::chrono::seconds(0)));
-  return in_time ? 0 : 1;
+  return in_time && stopping ? 0 : 1;
 }
 
 }  // namespace bulkhead

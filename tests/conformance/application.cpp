@@ -7,10 +7,12 @@
 #include <csignal>
 #include <cstdio>
 #include <functional>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <thread>
 
+#include "support/json.hpp"
 #include "support/on_cores.hpp"
 #include "support/process.hpp"
 
@@ -56,6 +58,7 @@ class Applications : public support::OnCores {
     Application application;
     application.name = "test";
     application.config = config();
+    application.config.log.format = bulkhead::LogFormat::kText;
     application.patience = 60s;
     application.tree = [children](Runtime&) { return SupervisorSpec{.children = children}; };
     return application;
@@ -88,12 +91,12 @@ TEST_P(Applications, end_in_order_when_they_are_told_to) {
     application.stopping = [](Runtime&) { std::fputs("stopping\n", stderr); };
     const Ended ended = run(application);
     EXPECT_EQ(ended.status, 0) << ended.errors;
-    const auto told = ended.errors.find(signal == SIGTERM ? "test: SIGTERM" : "test: SIGINT");
+    EXPECT_NE(ended.errors.find(signal == SIGTERM ? "test: SIGTERM" : "test: SIGINT"),
+              std::string::npos);
     const auto stopping = ended.errors.find("stopping");
     const auto b = ended.errors.find("-b");
     const auto a = ended.errors.find("-a");
     ASSERT_NE(a, std::string::npos) << ended.errors;
-    EXPECT_LT(told, stopping);
     EXPECT_LT(stopping, b);
     EXPECT_LT(b, a);
   }
@@ -149,6 +152,64 @@ TEST_P(Applications, name_who_does_not_end_in_time_and_kill_it) {
   EXPECT_NE(ended.errors.find("have not ended in time"), std::string::npos) << ended.errors;
   EXPECT_NE(ended.errors.find("StubbornPart"), std::string::npos) << ended.errors;
   EXPECT_NE(ended.errors.find("-a"), std::string::npos) << ended.errors;
+}
+
+// What was wrong: the first ended the process, by std::terminate.
+TEST_P(Applications, end_in_order_also_when_a_hook_throws) {
+  Application application = with({child<Part>("a", "a")});
+  application.started = [](Runtime&, SupervisorRef) { ::kill(getpid(), SIGTERM); };
+  application.stopping = [](Runtime&) { throw std::runtime_error("no network"); };
+  Ended ended = run(application);
+  EXPECT_EQ(ended.status, 1) << ended.errors;
+  EXPECT_NE(ended.errors.find("test: Application::stopping has failed, and it ends all the same: "
+                              "no network (std::runtime_error)"),
+            std::string::npos)
+      << ended.errors;
+  EXPECT_NE(ended.errors.find("-a"), std::string::npos) << ended.errors;
+
+  application.stopping = [](Runtime&) { throw 1; };
+  ended = run(application);
+  EXPECT_EQ(ended.status, 1) << ended.errors;
+  EXPECT_NE(ended.errors.find("-a"), std::string::npos) << ended.errors;
+
+  application.started = [](Runtime&, SupervisorRef) { throw 2; };
+  ended = run(application);
+  EXPECT_EQ(ended.status, 2) << ended.errors;
+  EXPECT_NE(ended.errors.find("test: could not be started: an exception that is not a "),
+            std::string::npos)
+      << ended.errors;
+  EXPECT_NE(ended.errors.find("-a"), std::string::npos) << ended.errors;
+}
+
+// What was wrong: what an application says was text among lines of JSON.
+TEST_P(Applications, tell_the_log_in_its_format) {
+  Application application = with({stubborn()});
+  application.config.log.format = bulkhead::LogFormat::kJson;
+  application.patience = 30ms;
+  application.started = [](Runtime&, SupervisorRef) { ::kill(getpid(), SIGTERM); };
+  application.stopping = [](Runtime&) { throw std::runtime_error("no\nnetwork"); };
+  const Ended ended = run(application);
+  EXPECT_EQ(ended.status, 1) << ended.errors;
+  std::istringstream lines(ended.errors);
+  std::string told;
+  for (std::string line; std::getline(lines, line);) {
+    EXPECT_FALSE(line.starts_with("test: ")) << line;
+    if (!line.starts_with("{")) continue;  // whom the runtime waits for
+    const support::Json json = support::JsonReader::read(line);
+    if (json.text_at("event") == "line") told += json.text_at("text") + "|";
+  }
+  EXPECT_NE(told.find("test: SIGTERM: it ends, in order"), std::string::npos) << told;
+  EXPECT_NE(told.find("all the same: no\nnetwork"), std::string::npos) << told;
+  EXPECT_NE(told.find("and are killed:\n  <"), std::string::npos) << told;
+}
+
+TEST_P(Applications, tell_nothing_where_the_log_is_off) {
+  Application application = with({});
+  application.config.log.format = bulkhead::LogFormat::kOff;
+  application.started = [](Runtime&, SupervisorRef) { ::kill(getpid(), SIGTERM); };
+  const Ended ended = run(application);
+  EXPECT_EQ(ended.status, 0);
+  EXPECT_EQ(ended.errors, "");
 }
 
 TEST_P(Applications, end_at_once_with_the_second_signal) {

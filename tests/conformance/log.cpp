@@ -110,6 +110,21 @@ TEST_P(Logs, are_told_of_those_left_out_also_when_nothing_follows) {
   });
 }
 
+// From a thread outside; when nobody tells a log any more, on stderr.
+TEST_P(Logs, are_told_lines_by_threads_outside) {
+  const auto crashes = std::make_shared<support::Crashes>();
+  Config config = OnCores::config();
+  config.log = {.log = crashes};
+  bulkhead::Runtime runtime(config);
+  runtime.start();
+  runtime.log_line("ready");
+  runtime.spawn([&] { runtime.log_line("from within"); });
+  runtime.shutdown();
+  EXPECT_EQ(crashes->lines(), (std::vector<std::string>{"ready", "from within"}));
+  EXPECT_NE(support::stderr_of([&] { runtime.log_line("too late"); }).find("too late"),
+            std::string::npos);
+}
+
 class Slow final : public bulkhead::Log {
  public:
   void crash(const CrashReport& /*report*/) override {

@@ -205,17 +205,8 @@ class Reply {
  private:
   template <class Result = R, class Make>
   static Result made(const core::ReplyTo& to, Make& make) {
-    try {
-      return make();
-    } catch (const Unwind&) {  // named, or it might not be thrown
-      core::fail_by_exception(to);
-      throw;
-    } catch (const core::Leaving&) {  // never
-      throw;
-    } catch (...) {
-      core::fail_by_exception(to);
-      throw;
-    }
+    return core::noticing([&]() -> Result { return make(); },
+                          [&](core::Leaves) { core::fail_by_exception(to); });
   }
 
   // True when the asker gets it.

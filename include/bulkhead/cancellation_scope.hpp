@@ -50,16 +50,10 @@ class ScopeChild {
 
   void operator()() {
     if (!member_.begin()) return;
-    try {
-      function_();
-    } catch (const Unwind&) {  // named, or it might not be thrown; no failure
-      throw;
-    } catch (const Leaving&) {  // never
-      throw;
-    } catch (...) {
-      member_.failed();
-      throw;
-    }
+    noticing([this] { function_(); },
+             [this](Leaves what) {
+               if (what == Leaves::kFailure) member_.failed();
+             });
   }
 
  private:

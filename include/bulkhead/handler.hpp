@@ -158,17 +158,7 @@ Signal* deliver_question(void* actor, Signal* signal) {
   if constexpr (!Returns<A, M>) {
     self.receive(take(), std::move(reply));
   } else if constexpr (std::is_void_v<Answer<A, M>>) {
-    try {
-      self.receive(take());
-    } catch (const Unwind&) {  // named, or it might not be thrown
-      reply.fail_by_exception();
-      throw;
-    } catch (const core::Leaving&) {  // never
-      throw;
-    } catch (...) {
-      reply.fail_by_exception();
-      throw;
-    }
+    core::noticing([&] { self.receive(take()); }, [&](core::Leaves) { reply.fail_by_exception(); });
     reply();
   } else {
     reply.answer_with([&]() -> Answer<A, M> { return self.receive(take()); });

@@ -1,6 +1,8 @@
 /// Unwind: what the runtime throws through the frames of an actor that is to end.
 #pragma once
 
+#include <cstdint>
+
 namespace bulkhead {
 
 /// Thrown by a wait of an actor that was stopped, or whose runtime shuts down, so that the
@@ -22,6 +24,27 @@ class Leaving {
 
   Leaving() = delete;
 };
+
+/// What leaves a function by an exception.
+enum class Leaves : std::uint8_t { kUnwind, kFailure };
+
+/// What `function()` returns. If it throws, that goes on, and before, in the catch block,
+/// `noticed(Leaves)` is called.
+template <class Function, class Noticed>
+[[gnu::always_inline]] inline decltype(auto) noticing(const Function& function,
+                                                      const Noticed& noticed) {
+  try {
+    return function();
+  } catch (const Unwind&) {  // named, or it might not be thrown
+    noticed(Leaves::kUnwind);
+    throw;
+  } catch (const Leaving&) {  // never
+    throw;
+  } catch (...) {
+    noticed(Leaves::kFailure);
+    throw;
+  }
+}
 
 }  // namespace core
 

@@ -190,23 +190,7 @@ class Server final : public System<Server<S>>,
         return static_cast<void>(reply(std::move(named.error())));
       }
     }
-    try {
-      const InitResult result = init();
-      self_ = this_actor::pid();
-      begun_ =
-          result.kind() == InitResult::Kind::kOk || result.kind() == InitResult::Kind::kContinue;
-      if (!begun_) refuse(result);
-      reply(InitDone{result.kind(), result.reason()});
-      server_.continues_ |= result.kind() == InitResult::Kind::kContinue;
-    } catch (const Unwind&) {  // named, or it might not be thrown
-      has_not_begun(reply);
-      throw;
-    } catch (const core::Leaving&) {  // never
-      throw;
-    } catch (...) {
-      has_not_begun(reply);
-      throw;
-    }
+    core::noticing([&] { begin_by(init(), reply); }, [&](core::Leaves) { has_not_begun(reply); });
     go_on();
   }
 
@@ -300,6 +284,14 @@ class Server final : public System<Server<S>>,
     } else {
       return server_.init();
     }
+  }
+  void begin_by(const InitResult& result, Reply<InitDone>& reply) {
+    using Kind = InitResult::Kind;
+    self_ = this_actor::pid();
+    begun_ = result.kind() == Kind::kOk || result.kind() == Kind::kContinue;
+    if (!begun_) refuse(result);
+    reply(InitDone{result.kind(), result.reason()});
+    server_.continues_ |= result.kind() == Kind::kContinue;
   }
   // The starter is told by the answer, and by nothing else.
   void let_go_of_parent() {

@@ -258,6 +258,24 @@ TEST_P(ServerEnd, format_status) {
   EXPECT_TRUE(crashes->wait_for(2));
 }
 
+// Also of one that is killed: idle, or in mid-handler. Its terminate does not run.
+TEST_P(ServerEnd, a_killed_one_shows_its_state) {
+  const auto idle = till(7);
+  EXPECT_EQ(idle.call(Get{}), 7);
+  EXPECT_EQ(bulkhead::kill(idle.pid()), bulkhead::Delivery::kQueued);
+  ASSERT_TRUE(crashes->wait_for(1));
+  EXPECT_EQ(crashes->reports()[0].state, "sum 7");
+  const auto busy = till(8);
+  const auto door = runtime.spawn<support::Door>();
+  busy.cast(support::Pass{door});
+  EXPECT_TRUE(support::eventually([&] { return notes.diary.count("passes") == 1; }));
+  EXPECT_EQ(bulkhead::kill(busy.pid()), bulkhead::Delivery::kQueued);
+  ASSERT_TRUE(crashes->wait_for(2));
+  EXPECT_EQ(crashes->reports()[1].state, "sum 8");
+  EXPECT_NE(crashes->reports()[1].message.find("Pass"), std::string::npos);
+  EXPECT_EQ(notes.diary.count("terminate: killed"), 0u);
+}
+
 // All handles gone: it ends in order, after what was sent before.
 TEST_P(ServerEnd, owned_by_refs) {
   auto server = till(0, {.owned_by_refs = true});

@@ -368,16 +368,18 @@ class Server final : public System<Server<S>>,
   // In the context of the actor that ends, when nobody reaches it any more.
   void end() noexcept {
     const Exit exit = this_actor::exit_reason().value_or(Exit::normal());
-    if (exit.kind() == Exit::Kind::kKilled) return;
-    try {
-      server_.terminate(exit);
-    } catch (...) {
-      report_failure("terminate", std::current_exception());
-    }
+    if (exit.kind() != Exit::Kind::kKilled) terminate(exit);
     if (!crash_is_reported()) return;
     try {
       describe_crash(HasStatus<S> ? system_status() : std::string(), to_string(this->last()));
     } catch (...) {  // the report goes without
+    }
+  }
+  void terminate(const Exit& exit) noexcept {
+    try {
+      server_.terminate(exit);
+    } catch (...) {
+      report_failure("terminate", std::current_exception());
     }
   }
   void report_failure(std::string_view function, std::exception_ptr failure) noexcept try {

@@ -132,8 +132,9 @@ void seal(Signal* signal, const SignalOps* ops);
 /// In a handler: releases the signal in hand before the handler's end.
 void release_in_hand(Signal* signal) noexcept;
 
-/// What a receiver makes of a signal in its queue: it stays, is taken, or is of no use any more.
-enum class Look : std::uint8_t { kLeave, kTake, kDiscard };
+/// What a receiver makes of a signal in its queue: it stays, is taken, or is of no use any more; or
+/// it stays, and what is behind it is not looked at.
+enum class Look : std::uint8_t { kLeave, kTake, kDiscard, kLeaveAll };
 /// May put another signal in its place, and then the first one's payload is gone.
 using LookAt = Look (*)(void* context, Signal*& signal);
 

@@ -85,15 +85,26 @@ class Waiting {
 
 /// For handlers of class A: handles the oldest message, asks too, that waits in the mailbox or
 /// comes within `timeout`, and that `wanted(Waiting<A>)` is true of, by its own handler; the others
-/// stay, in order. False as take_for returns none. Throws as that, and what the handler throws.
+/// stay, in order. With `least`, only those of that priority and higher ones are looked at, however
+/// many others wait. (One that there was no memory to put in front of others counts as ordinary.)
+/// False as take_for returns none. Throws as that, and what the handler throws.
 template <class A, class Wanted>
-bool handle_for(A* self, Timeout timeout, Wanted wanted) {
+bool handle_for(A* self, Timeout timeout, Wanted wanted, Priority least = Priority::kOrdinary) {
+  struct Condition {
+    Wanted& wanted;
+    Priority least;
+  };
   const core::InHand outer;
   const core::LookAt look = [](void* context, Signal*& signal) {
-    const bool takes = (*static_cast<Wanted*>(context))(Waiting<A>(signal));
-    return takes ? core::Look::kTake : core::Look::kLeave;
+    const Condition& condition = *static_cast<Condition*>(context);
+    const bool first = (signal->flags & Signal::kFirst) != 0;
+    if ((first ? signal->ops->priority : Priority::kOrdinary) < condition.least) {
+      return core::Look::kLeaveAll;
+    }
+    return condition.wanted(Waiting<A>(signal)) ? core::Look::kTake : core::Look::kLeave;
   };
-  Signal* signal = core::receive(self, look, &wanted, timeout).signal;
+  Condition condition{wanted, least};
+  Signal* signal = core::receive(self, look, &condition, timeout).signal;
   if (signal == nullptr) return false;
   core::in_hand(signal);
   if (Signal* done = signal->ops->deliver(self, signal); done != nullptr) {

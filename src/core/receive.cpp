@@ -44,6 +44,7 @@ Signal* Core::look_through(Slot& slot, Signal*& last, LookAt look_at, void* cont
       last = found;
       continue;
     }
+    if (decision == Look::kLeaveAll) return nullptr;
     (last != nullptr ? last->next : slot.oldest) = found->next;
     if (slot.newest == found) slot.newest = last;
     --slot.length;

@@ -178,11 +178,11 @@ Timeout time_left(Timeout all, Clock::time_point begun) {
 
 template <class Wanted>
 std::optional<Down> Supervisor::await(Timeout patience, Wanted is_it) {
-  // When all is over, what others have ended for does not matter any more: very many may have ended
-  // at once, and would be looked at again each time.
+  // Not through all that waits, which may be the Exited of very many children. A Down is always in
+  // front: what it takes to put it there was made for the RestartScope that the child began in.
   std::optional<Down> found;
   const auto look = [&](const this_actor::Waiting<Supervisor>& message) {
-    if (over_ && message.as<Exited>() != nullptr) return true;
+    ++looks_;
     const Down* down = message.as<Down>();
     if (down == nullptr || !is_it(*down)) return false;
     found = *down;
@@ -190,7 +190,9 @@ std::optional<Down> Supervisor::await(Timeout patience, Wanted is_it) {
   };
   const auto begun = Clock::now();
   Timeout left = patience;
-  while (!found && this_actor::handle_for(this, left, look)) left = time_left(patience, begun);
+  while (!found && this_actor::handle_for(this, left, look, Priority::kSignal)) {
+    left = time_left(patience, begun);
+  }
   return found;
 }
 

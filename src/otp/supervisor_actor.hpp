@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -61,11 +62,19 @@ struct GetChildren {};
 template <>
 inline constexpr bool kIsSystem<GetChildren> = true;
 
+/// For tests: how many messages it has looked at while it waited for children to end.
+struct GetLooks {};
+template <>
+inline constexpr bool kIsSystem<GetLooks> = true;
+
 class Supervisor : public System<Supervisor> {
  public:
-  /// Ends of children stay in order with what children have sent before.
+  /// Ends of children stay in order with what children have sent before. A Down is of one whose end
+  /// is waited for: it comes in front of whatever else there is.
   template <class M>
-  static constexpr Priority kPriority = kIsSystem<M> ? Priority::kSystem : Priority::kOrdinary;
+  static constexpr Priority kPriority = std::is_same_v<M, Down> ? Priority::kSignal
+                                        : kIsSystem<M>          ? Priority::kSystem
+                                                                : Priority::kOrdinary;
 
   Supervisor(SupervisorSpec spec, Pid parent);
   Supervisor(const Supervisor&) = delete;
@@ -91,6 +100,7 @@ class Supervisor : public System<Supervisor> {
 
   using System::receive;
   std::vector<ChildInfo> receive(GetChildren /*message*/);
+  std::uint64_t receive(GetLooks /*message*/) { return looks_; }
   [[nodiscard]] bool ends_system() const noexcept { return over_; }
   [[nodiscard]] Pid system_parent() const noexcept { return parent_; }
   [[nodiscard]] std::string system_status() const;
@@ -135,6 +145,7 @@ class Supervisor : public System<Supervisor> {
   Intensity intensity_;
   std::minstd_rand random_;
   std::uint64_t retries_ = 0;
+  std::uint64_t looks_ = 0;
   bool over_ = false;
   std::unique_ptr<Children> children_;
 };

@@ -226,6 +226,50 @@ class Sorted {
   support::Log<int>* log_;
 };
 
+// With a least priority, what is lower is not looked at, however much of it waits.
+struct Go {
+  Address<Door> door;
+};
+class Picky {
+ public:
+  template <class M>
+  static constexpr Priority kPriority =
+      std::is_same_v<M, Numbered<2>> ? Priority::kSystem : Priority::kOrdinary;
+
+  explicit Picky(support::Log<int>* log) : log_(log) {}
+  void receive(Numbered<0> message) { log_->add(message.n); }
+  void receive(Numbered<2> message) { log_->add(message.n); }
+  void receive(Go message) {
+    static_cast<void>(message.door.ask(Door::Pass{}, kForever));
+    int looks = 0;
+    const auto any = [&looks](this_actor::Waiting<Picky>) { return ++looks != 0; };
+    EXPECT_FALSE(this_actor::handle_for(this, 0ms, any, Priority::kSystem));
+    EXPECT_EQ(looks, 0);
+    bulkhead::spawn([self = this_actor::address(this)] { self.send(Numbered<2>{-1}); });
+    EXPECT_TRUE(this_actor::handle_for(this, kForever, any, Priority::kSystem));
+    EXPECT_EQ(looks, 1);
+    EXPECT_FALSE(this_actor::handle_for(this, 0ms, any, Priority::kSystem));
+    EXPECT_TRUE(this_actor::handle_for(this, 0ms, any));
+    EXPECT_EQ(looks, 2);
+  }
+
+ private:
+  support::Log<int>* log_;
+};
+
+TEST_P(Priorities, those_below_the_least_are_not_looked_at) {
+  support::Log<int> handled;
+  const auto picky = runtime.spawn_with<Picky>(on_core(1), &handled);
+  picky.send(Go{door});
+  for (int n = 0; n < 100; ++n) picky.send(Numbered<0>{n});
+  door.send(Door::Open{});
+  wait_for_idle();
+  const auto all = handled.entries();
+  ASSERT_EQ(all.size(), 101u);
+  EXPECT_EQ(all[0], -1);
+  for (int n = 0; n < 100; ++n) EXPECT_EQ(all[static_cast<std::size_t>(n) + 1], n);
+}
+
 TEST_P(Priorities, any_mixture_is_sorted) {
   std::mt19937_64 random(support::seed_of_test());
   for (int round = 0; round < 200; ++round) {

@@ -18,6 +18,8 @@ namespace bulkhead::core {
 /// The running actor's. Throw std::logic_error when it is not this object, or not of this class.
 [[nodiscard]] Pid own_pid(const void* self);
 [[nodiscard]] Pid own_pid(std::string_view actor_class);
+/// The running actor itself, if it is of this class; else null.
+[[nodiscard]] void* own_object(std::string_view actor_class) noexcept;
 }  // namespace bulkhead::core
 
 namespace bulkhead::this_actor {

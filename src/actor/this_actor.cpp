@@ -72,6 +72,12 @@ Pid own_pid(std::string_view actor_class) {
   return pid_of(running);
 }
 
+void* own_object(std::string_view actor_class) noexcept {
+  const BrieflyInside inside;
+  const Slot* running = inside.core() != nullptr ? inside.core()->running : nullptr;
+  return running != nullptr && running->kind->name == actor_class ? running->state : nullptr;
+}
+
 }  // namespace core
 
 namespace this_actor {

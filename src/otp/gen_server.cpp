@@ -142,6 +142,20 @@ void forget(Pid server, const ServerOptions& options) {
   *options.monitor = {};
 }
 
+ChildStart child_not_started(const StartError& error) {
+  switch (error.kind) {
+    case StartError::Kind::kIgnored:
+      return Pid();
+    case StartError::Kind::kFailed:
+      return std::unexpected(error.exit);
+    case StartError::Kind::kTimedOut:
+    case StartError::Kind::kStopped:
+    case StartError::Kind::kAlreadyStarted:
+      break;
+  }
+  return std::unexpected(Exit::custom(to_string(error)));
+}
+
 SpawnOptions spawn_options(const ServerOptions& options) {
   SpawnOptions spawn = options.spawn;
   spawn.linked = options.linked;

@@ -90,8 +90,9 @@ auto call(Pid pid, Call message) {
   return flat(address(pid).ask(std::move(message), kForever));
 }
 
-std::expected<SupervisorRef, ChildError> begin(Address<Supervisor> supervisor) {
-  auto begun = call(supervisor.pid(), Begin{});
+std::expected<SupervisorRef, ChildError> begin(Address<Supervisor> supervisor,
+                                               std::optional<std::string> name = {}) {
+  auto begun = call(supervisor.pid(), Begin{std::move(name)});
   if (!begun) {
     // Where nobody waits, such as in a hook, it is not known what becomes of it.
     if (begun.error().kind == ChildError::Kind::kNoSupervisor)
@@ -99,6 +100,14 @@ std::expected<SupervisorRef, ChildError> begin(Address<Supervisor> supervisor) {
     return std::unexpected(std::move(begun.error()));
   }
   return SupervisorRef(supervisor.pid());
+}
+
+std::expected<SupervisorRef, ChildError> start_linked(SupervisorSpec spec,
+                                                      std::optional<std::string> name) {
+  if (auto fault = otp::check(spec)) return std::unexpected(*std::move(fault));
+  return begin(
+      spawn_with<Supervisor>(SpawnOptions{.linked = true}, std::move(spec), this_actor::pid()),
+      std::move(name));
 }
 
 std::string_view text(SpecFault fault) {
@@ -202,9 +211,7 @@ bool SupervisorRef::stop(Exit reason, Timeout timeout) const {
 }
 
 std::expected<SupervisorRef, ChildError> start_supervisor(SupervisorSpec spec) {
-  if (auto fault = otp::check(spec)) return std::unexpected(*std::move(fault));
-  return otp::begin(spawn_with<otp::Supervisor>(SpawnOptions{.linked = true}, std::move(spec),
-                                                this_actor::pid()));
+  return otp::start_linked(std::move(spec), {});
 }
 
 std::expected<SupervisorRef, ChildError> start_supervisor(Runtime& runtime, SupervisorSpec spec) {
@@ -217,7 +224,7 @@ ChildSpec child_supervisor(std::string id, SupervisorSpec spec) {
   child.id = std::move(id);
   child.type = ChildType::kSupervisor;
   child.start = [spec = std::move(spec)]() -> ChildStart {
-    auto started = start_supervisor(spec);
+    auto started = otp::start_linked(spec, otp::child_name());
     if (started) return started->pid();
     if (started.error().kind == ChildError::Kind::kFailed) {
       return std::unexpected(std::move(started.error().exit));

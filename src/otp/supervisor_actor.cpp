@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "bulkhead/log.hpp"
+#include "bulkhead/otp/server_actor.hpp"
 #include "bulkhead/registry.hpp"
 #include "bulkhead/spawn.hpp"
 #include "bulkhead/take.hpp"
@@ -27,8 +28,20 @@ Supervisor::~Supervisor() = default;
 
 void Supervisor::started() { this_actor::trap_exits(true); }
 
-std::expected<void, ChildError> Supervisor::receive(Begin) {
-  auto begun = children_->begin();
+namespace {
+
+std::expected<void, ChildError> named(const std::optional<std::string>& name) {
+  if (!name) return {};
+  auto taken = take_name(*name);
+  if (taken) return {};
+  return std::unexpected(start_failed({}, std::move(taken.error().exit)));
+}
+
+}  // namespace
+
+std::expected<void, ChildError> Supervisor::receive(Begin begin) {
+  std::expected<void, ChildError> begun = named(begin.name);
+  if (begun) begun = children_->begin();
   if (!begun) {
     if (parent_) this_actor::unlink(parent_);  // is told by the answer
     give_up(Exit::shutdown(to_string(begun.error())));
@@ -103,6 +116,11 @@ Exit name_taken(const std::string& name, Pid holder) {
 
 }  // namespace
 
+std::optional<std::string> child_name() {
+  const void* self = core::own_object(type_name<Supervisor>());
+  return self != nullptr ? static_cast<const Supervisor*>(self)->child_name() : std::nullopt;
+}
+
 // --- for its Children ----------------------------------------------------------------------------
 
 ChildStart Supervisor::run(const std::function<ChildStart()>& start, std::uint32_t runs) {
@@ -120,10 +138,12 @@ ChildStart Supervisor::run(const ChildSpec& spec, std::uint32_t runs) {
   if (!spec.name) return run(spec.start, runs);
   if (const Pid holder = whereis(*spec.name))
     return std::unexpected(name_taken(*spec.name, holder));
+  child_name_ = spec.name;
   const ChildStart started = run(spec.start, runs);
+  child_name_.reset();
   if (!started || !*started) return started;
   const auto given = register_name(*spec.name, *started);
-  // One that has ended is heard of as others are; and it may have named itself.
+  // One that has ended is heard of as others are; and servers have named themselves.
   if (given || given.error() == RegisterError::kNoActor) return started;
   if (given.error() == RegisterError::kNamed && name_of(*started) == *spec.name) return started;
   end(*started, spec.how_to_shut_down());

@@ -22,7 +22,9 @@ namespace bulkhead::otp {
 class Children;
 
 /// Calls, each answered with what SupervisorRef returns.
-struct Begin {};
+struct Begin {
+  std::optional<std::string> name;  // that it is to have
+};
 struct StartChild {
   ChildSpec spec;
 };
@@ -83,7 +85,7 @@ class Supervisor : public System<Supervisor> {
 
   void started();
 
-  std::expected<void, ChildError> receive(Begin);
+  std::expected<void, ChildError> receive(Begin begin);
   std::expected<Pid, ChildError> receive(StartChild call);
   std::expected<Pid, ChildError> receive(StartAnother call);
   std::expected<void, ChildError> receive(TerminateChild call);
@@ -114,6 +116,10 @@ class Supervisor : public System<Supervisor> {
   [[nodiscard]] ChildStart run(const std::function<ChildStart()>& start, std::uint32_t runs);
   /// The same for a child that may have a name, which it is given.
   [[nodiscard]] ChildStart run(const ChildSpec& spec, std::uint32_t runs);
+  /// The name that the child is to have that is being started; none when none is, or it has none.
+  [[nodiscard]] const std::optional<std::string>& child_name() const noexcept {
+    return child_name_;
+  }
   /// Tells the log of one that could not be started again, which nobody else hears of.
   void tell_not_started(const std::string& id, const Exit& why) const;
   /// Ends one, which is no child any more afterwards, and says how it has ended.
@@ -147,6 +153,7 @@ class Supervisor : public System<Supervisor> {
   std::uint64_t retries_ = 0;
   std::uint64_t looks_ = 0;
   bool over_ = false;
+  std::optional<std::string> child_name_;
   std::unique_ptr<Children> children_;
 };
 

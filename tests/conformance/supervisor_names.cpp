@@ -123,6 +123,79 @@ TEST_P(SupervisorNames, a_child_that_cannot_have_its_name_is_ended) {
   EXPECT_EQ(started, runtime.whereis("mine"));
 }
 
+// What was wrong: a server that is a child had its name only when its init had returned. As in
+// Erlang it has it before.
+TEST_P(SupervisorNames, a_server_has_its_name_before_its_init) {
+  struct Asking : bulkhead::GenServer {
+    explicit Asking(support::Diary* d) : diary(d) {}
+    void init() {
+      // What it starts knows it by its name, too.
+      auto child = bulkhead::spawn_joinable([] { return bulkhead::whereis("asking"); });
+      const Pid self = bulkhead::this_actor::pid();
+      const bool known = bulkhead::whereis("asking") == self && child.join() == self;
+      diary->add(known ? "init" : "unknown");
+    }
+    void handle_cast(support::Fail) { throw std::runtime_error("it fails"); }
+    support::Diary* diary;
+  };
+  ChildSpec spec = bulkhead::child_server<Asking>("server", &diary);
+  spec.name = "asking";
+  // Also where a start function of one's own calls it.
+  spec.start = [start = spec.start] { return start(); };
+  const SupervisorRef supervisor = start({.children = {spec}});
+  EXPECT_EQ(diary.line(), "init");
+  const Pid pid = runtime.whereis("asking");
+  bulkhead::NamedServer<Asking>(runtime, "asking").cast(support::Fail{});
+  EXPECT_EQ(await("asking", pid), await_restart(supervisor, "server", pid));
+  EXPECT_EQ(diary.line(), "init init");
+}
+
+TEST_P(SupervisorNames, a_state_machine_has_its_name_before_it_enters) {
+  struct Asking : bulkhead::GenStateMachine<Asking, int> {
+    explicit Asking(support::Diary* d) : GenStateMachine(0), diary(d) {}
+    void enter(int) { diary->add(bulkhead::name_of(bulkhead::this_actor::pid())); }
+    support::Diary* diary;
+  };
+  ChildSpec spec = bulkhead::child_state_machine<Asking>("machine", &diary);
+  spec.name = "asking";
+  EXPECT_TRUE(start({.children = {spec}}).pid());
+  EXPECT_EQ(diary.line(), "asking");
+}
+
+TEST_P(SupervisorNames, a_supervisor_has_its_name_before_its_children_start) {
+  ChildSpec asks = worker("asks");
+  asks.start = [this, start = asks.start] {
+    diary.add(bulkhead::whereis("crew") == bulkhead::this_actor::pid() ? "known" : "unknown");
+    return start();
+  };
+  ChildSpec crew = bulkhead::child_supervisor("crew", {.children = {asks}});
+  crew.name = "crew";
+  const SupervisorRef supervisor = start({.children = {crew}});
+  EXPECT_EQ(diary.line(), "known +asks");
+  EXPECT_EQ(runtime.whereis("crew"), pid_of(supervisor, "crew"));
+  // The next child is another one, and has no name.
+  ASSERT_TRUE(supervisor.start_child(bulkhead::child_supervisor("other", {})).has_value());
+  EXPECT_EQ(runtime.registered().size(), 1u);
+}
+
+TEST_P(SupervisorNames, a_server_whose_name_is_taken_says_so) {
+  struct Thief : bulkhead::GenServer {};
+  const SupervisorRef supervisor = start({});
+  ChildSpec spec = bulkhead::child_server<Thief>("server");
+  spec.name = "mine";
+  Pid thief;
+  spec.start = [&thief, start = spec.start] {
+    thief = bulkhead::spawn([] { bulkhead::this_actor::sleep_for(bulkhead::kForever); });
+    EXPECT_TRUE(bulkhead::register_name("mine", thief).has_value());
+    return start();
+  };
+  const auto failed = supervisor.start_child(spec);
+  ASSERT_FALSE(failed.has_value());
+  EXPECT_EQ(to_string(failed.error()),
+            "child server: it did not start: the server's name is that of " + to_string(thief));
+  EXPECT_EQ(supervisor.count_children()->specs, 0u);
+}
+
 TEST_P(SupervisorNames, a_name_that_is_taken_at_a_restart_is_waited_for) {
   const SupervisorRef supervisor = start({.intensity = 1'000'000,
                                           .backoff = bulkhead::Backoff{.least = 10ms, .most = 10ms},

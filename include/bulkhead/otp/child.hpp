@@ -74,8 +74,10 @@ struct ChildSpec {
   /// Its end, unless it is started again, may end the supervisor: SupervisorSpec::auto_shutdown.
   /// Not for permanent ones.
   bool significant = false;
-  /// The name in the runtime's registry that the supervisor gives it each time it has started it,
-  /// so that a NamedAddress finds it again. It has not been started when the name is another's.
+  /// The name in the runtime's registry that it has each time it is started, so that a NamedAddress
+  /// finds it again. What child_server, child_state_machine, child_event_manager or
+  /// child_supervisor starts has it before its init, or before its children are started; others
+  /// when `start` has returned. It has not been started when the name is another's.
   std::optional<std::string> name = {};
 
   [[nodiscard]] Shutdown how_to_shut_down() const {
@@ -84,6 +86,11 @@ struct ChildSpec {
                                           : Shutdown(std::chrono::seconds(5));
   }
 };
+
+namespace otp {
+/// The name that the child is to have which the calling supervisor is starting, if any.
+[[nodiscard]] std::optional<std::string> child_name();
+}  // namespace otp
 
 /// A child of class A, constructed each time from copies of the arguments:
 ///     child<Worker>("worker", 3)

@@ -109,6 +109,9 @@ std::expected<ServerRef<S>, StartError> begin(const Place& place, Address<Server
 
 [[nodiscard]] SpawnOptions spawn_options(const ServerOptions& options);
 
+/// What a supervisor hears of it.
+[[nodiscard]] ChildStart child_not_started(const StartError& error);
+
 template <class S>
 constexpr void check_server() {
   static_assert(std::derived_from<S, GenServer>,
@@ -160,10 +163,9 @@ template <class S, class... Args>
   spec.start = [arguments = std::tuple<Args...>(std::move(args)...)]() -> ChildStart {
     return std::apply(
         [](const Args&... each) -> ChildStart {
-          auto started = start_server<S>(ServerOptions{.linked = true}, each...);
-          if (started) return started->pid();
-          if (started.error().kind == StartError::Kind::kIgnored) return Pid();
-          return std::unexpected(started.error().exit);
+          const ServerOptions options{.name = otp::child_name(), .linked = true};
+          const auto started = start_server<S>(options, each...);
+          return started ? started->pid() : otp::child_not_started(started.error());
         },
         arguments);
   };

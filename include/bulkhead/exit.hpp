@@ -50,6 +50,13 @@ class Exit {
     kTrapped,   ///< a fault of its own, in an isolated actor: it ended there and then
   };
 
+  /// An exception that another one held.
+  struct Cause {
+    std::string message;
+    std::string type;
+  };
+  static constexpr std::size_t kMostCauses = 16;
+
   Exit() = default;  // normal
   Exit(const Exit& other) noexcept;
   Exit& operator=(const Exit& other) noexcept;
@@ -82,6 +89,11 @@ class Exit {
   [[nodiscard]] std::string_view message() const noexcept;
   /// The exception's type, readable; empty when there was none.
   [[nodiscard]] std::string_view type() const noexcept;
+  /// Of an exception that holds another one, by std::throw_with_nested: that, and what it holds
+  /// itself, and so on; the innermost is the last. Of more than kMostCauses the first ones.
+  [[nodiscard]] std::span<const Cause> causes() const noexcept;
+  /// Where panic() was called, "FUNCTION at FILE:LINE"; empty for other exceptions and kinds.
+  [[nodiscard]] std::string_view place() const noexcept;
   /// The exception itself, for who wants to rethrow it; null for other kinds, and for an exit that
   /// has crossed to or from an isolated actor.
   [[nodiscard]] std::exception_ptr failure() const noexcept;
@@ -118,6 +130,9 @@ struct Crossing<Exit> {
 /// "normal", "shutdown", "shutdown: DETAIL", "stopped", "killed", "no such actor", the custom
 /// reason, "panic: MESSAGE (TYPE)", or "trapped: KIND: MESSAGE".
 [[nodiscard]] std::string to_string(const Exit& exit);
+/// That, and of a panic also its place and its causes: "panic: MESSAGE (TYPE), in PLACE, caused by:
+/// MESSAGE (TYPE), caused by: ...".
+[[nodiscard]] std::string explain(const Exit& exit);
 
 /// The same as text, a line for each frame: "FUNCTION at FILE:LINE", as far as the program has
 /// debugging information, or symbols. Takes up to milliseconds, the first time: not for hooks of a

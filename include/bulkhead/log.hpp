@@ -20,25 +20,29 @@ namespace bulkhead {
 /// What is known of an actor that has crashed: ended in another way than normally, by a shutdown or
 /// by request_stop. There is one for each, but for functions that somebody joins, who learns it.
 struct CrashReport {
-  struct Ancestor {
-    Pid pid;
+  /// Another actor, as far as it is known.
+  struct Other {
+    Pid pid = {};
     std::string name = {};       ///< in the registry; empty: none
-    std::string_view type = {};  ///< of the actor's class
+    std::string_view type = {};  ///< of the actor's class; empty: it lives no more
   };
   static constexpr std::size_t kMostListed = 16;  ///< of each list
 
   std::chrono::system_clock::time_point time;
   Pid actor;
-  std::string_view type;            ///< of the actor's class
-  std::string name;                 ///< in the registry; empty: none
-  std::string label;                ///< this_actor::set_label
-  std::vector<Ancestor> ancestors;  ///< who spawned it, who spawned that one, ..., while they live
+  std::string_view type;         ///< of the actor's class
+  std::string name;              ///< in the registry; empty: none
+  std::string label;             ///< this_actor::set_label
+  std::vector<Other> ancestors;  ///< who spawned it, who spawned that one, ..., while they live
 
   Exit::Kind kind = Exit::Kind::kPanic;
   TrapKind trap = TrapKind::kNone;  ///< which fault of its own, if one ended it
   std::string reason;               ///< what it said, was given for it, or is known of the fault
   std::string reason_type;          ///< of the exception
+  std::vector<Exit::Cause> causes;  ///< exceptions that this one held: Exit::causes
+  std::string place;                ///< where panic() was called: Exit::place
   bool by_signal = false;           ///< another's doing: exit, kill, or the end of one linked to it
+  Other sent_by;                    ///< whose; none: a thread's outside, or it is not known
   std::vector<std::string> stack;   ///< where that happened, as stack_trace(exit)
 
   std::string message;         ///< the type of what it was handling; empty: nothing
@@ -90,7 +94,7 @@ struct LogSettings {
   /// faster the number is told.
   std::size_t per_second = 10;
   /// Changes each report before it is told, to take out what nobody may read. Runs where the log
-  /// does. If it throws, the report goes without reason, stack, state and label.
+  /// does. If it throws, the report goes without reason, causes, stack, state and label.
   std::function<void(CrashReport&)> redact = {};
 };
 

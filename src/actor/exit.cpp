@@ -10,6 +10,7 @@
 #include <typeinfo>
 #include <utility>
 
+#include "bulkhead/panic.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
 #include "core/thrown.hpp"
@@ -33,10 +34,12 @@ void gives_up(const std::exception_ptr& exception) noexcept {
 }  // namespace
 
 struct Exit::Failure {
-  std::string message;
-  std::string type;
-  std::exception_ptr exception;
-  std::vector<void*> stack;
+  std::string message = {};
+  std::string type = {};
+  std::exception_ptr exception = {};
+  std::vector<void*> stack = {};
+  std::vector<Cause> causes = {};
+  std::string place = {};
   sync::RealSync::atomic<std::size_t> owners{1};
 
   static const bool kMade;
@@ -76,6 +79,8 @@ namespace {
 constexpr std::size_t kStackForAll = 4096;
 constexpr std::size_t kStackPerCharacter = 384;
 constexpr std::size_t kStackForAny = 512 * 1024;
+
+constexpr const char* kNoException = "an exception that is not a std::exception";
 
 struct Demangling {
   const char* name;
@@ -122,9 +127,47 @@ std::string readable(const std::type_info& type) {
   return name != nullptr ? name.get() : type.name();
 }
 
+// Of what std::throw_with_nested throws it is the class that it was given.
+std::string without_nesting(std::string type) {
+  constexpr std::string_view kNesting = "std::_Nested_exception<";
+  if (!type.starts_with(kNesting) || !type.ends_with('>')) return type;
+  return type.substr(kNesting.size(), type.size() - kNesting.size() - 1);
+}
+
 std::string type_in_flight() {
   const std::type_info* type = abi::__cxa_current_exception_type();
-  return type != nullptr ? readable(*type) : "unknown exception";
+  return type != nullptr ? without_nesting(readable(*type)) : "unknown exception";
+}
+
+std::string text_of(const std::source_location& where) {
+  return std::string(where.function_name()) + " at " + where.file_name() + ":" +
+         std::to_string(where.line());
+}
+
+/// One exception, and what it holds.
+struct Read {
+  Exit::Cause said;
+  std::string place = {};
+  std::exception_ptr held = {};
+};
+
+Read read_one(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::exception& error) {
+    const char* what = error.what();
+    Read read{{what != nullptr ? what : "", type_in_flight()}};
+    if (const auto* panic = dynamic_cast<const Panic*>(&error))
+      read.place = text_of(panic->where());
+    if (const auto* nested = dynamic_cast<const std::nested_exception*>(&error)) {
+      read.held = nested->nested_ptr();
+    }
+    return read;
+  } catch (const std::nested_exception& nested) {
+    return {{kNoException, type_in_flight()}, {}, nested.nested_ptr()};
+  } catch (...) {
+    return {{kNoException, type_in_flight()}};
+  }
 }
 
 }  // namespace
@@ -132,15 +175,14 @@ std::string type_in_flight() {
 void Exit::Failure::read(const std::exception_ptr& failure) {
   const core::Inside inside;
   const core::InTheMiddle here(core::Core::current());  // what() is the user's
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::exception& error) {
-    const char* what = error.what();
-    message = what != nullptr ? what : "";
-    type = readable(typeid(error));
-  } catch (...) {
-    type = type_in_flight();
-    message = "an exception that is not a std::exception";
+  Read outer = read_one(failure);
+  message = std::move(outer.said.message);
+  type = std::move(outer.said.type);
+  place = std::move(outer.place);
+  for (std::exception_ptr held = outer.held; held != nullptr && causes.size() < kMostCauses;) {
+    Read inner = read_one(held);
+    causes.push_back(std::move(inner.said));
+    held = inner.held;
   }
   exception = failure;
   has_read(exception);
@@ -152,8 +194,7 @@ void Exit::Failure::read(const std::exception_ptr& failure) {
 Exit::Failure& Exit::Failure::out_of_memory() {
   static auto* failure = new Failure{.message = "out of memory",
                                      .type = "std::bad_alloc",
-                                     .exception = std::make_exception_ptr(std::bad_alloc()),
-                                     .stack = {}};
+                                     .exception = std::make_exception_ptr(std::bad_alloc())};
   return *failure;
 }
 const bool Exit::Failure::kMade = (out_of_memory(), true);
@@ -174,15 +215,13 @@ Exit Exit::panic(std::exception_ptr failure) noexcept {
 
 Exit Exit::shutdown(std::string detail) {
   Exit exit(Kind::kShutdown);
-  exit.failure_ =
-      new Failure{.message = std::move(detail), .type = {}, .exception = {}, .stack = {}};
+  exit.failure_ = new Failure{.message = std::move(detail)};
   return exit;
 }
 
 Exit Exit::custom(std::string reason) {
   Exit exit(Kind::kCustom);
-  exit.failure_ =
-      new Failure{.message = std::move(reason), .type = {}, .exception = {}, .stack = {}};
+  exit.failure_ = new Failure{.message = std::move(reason)};
   return exit;
 }
 
@@ -193,7 +232,6 @@ Exit Exit::trapped(TrapKind trap, std::string_view message, std::span<void* cons
   try {
     exit.failure_ = new Failure{.message = std::string(message),
                                 .type = thrown != nullptr ? readable(*thrown) : std::string(),
-                                .exception = {},
                                 .stack = std::vector<void*>(stack.begin(), stack.end())};
   } catch (const std::exception&) {  // the kind says the most of it
   }
@@ -209,8 +247,9 @@ Exit Crossing<Exit>::cross(const Exit& from) {
   } else if (from.failure_ != nullptr) {
     to.failure_ = new Failure{.message = from.failure_->message,
                               .type = from.failure_->type,
-                              .exception = {},
-                              .stack = from.failure_->stack};
+                              .stack = from.failure_->stack,
+                              .causes = from.failure_->causes,
+                              .place = from.failure_->place};
   }
   return to;
 }
@@ -221,6 +260,14 @@ std::string_view Exit::message() const noexcept {
 
 std::string_view Exit::type() const noexcept {
   return failure_ ? std::string_view(failure_->type) : std::string_view();
+}
+
+std::span<const Exit::Cause> Exit::causes() const noexcept {
+  return failure_ ? std::span<const Cause>(failure_->causes) : std::span<const Cause>();
+}
+
+std::string_view Exit::place() const noexcept {
+  return failure_ ? std::string_view(failure_->place) : std::string_view();
 }
 
 std::exception_ptr Exit::failure() const noexcept {
@@ -293,6 +340,15 @@ std::string to_string(const Exit& exit) {
   }
   if (exit.kind() == Exit::Kind::kTrapped) text += ": " + std::string(to_string(exit.trap()));
   if (!exit.message().empty()) text += ": " + std::string(exit.message());
+  return text;
+}
+
+std::string explain(const Exit& exit) {
+  std::string text = to_string(exit);
+  if (!exit.place().empty()) text += ", in " + std::string(exit.place());
+  for (const Exit::Cause& cause : exit.causes()) {
+    text += ", caused by: " + cause.message + " (" + cause.type + ")";
+  }
   return text;
 }
 

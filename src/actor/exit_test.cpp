@@ -49,6 +49,74 @@ TEST(Exit, names_the_type_that_was_thrown_and_not_that_which_was_caught) {
   EXPECT_EQ(panic_of(Panic("x", std::source_location::current())).type(), "bulkhead::Panic");
 }
 
+// What is thrown in the handler of another exception, as deep as that.
+[[noreturn]] void fail_nested(int depth) {
+  if (depth == 0) throw std::logic_error("0");
+  try {
+    fail_nested(depth - 1);
+  } catch (...) {
+    std::throw_with_nested(std::runtime_error(std::to_string(depth)));
+  }
+}
+Exit nested(int depth) {
+  try {
+    fail_nested(depth);
+  } catch (...) {
+    return Exit::panic(std::current_exception());
+  }
+}
+
+TEST(Exit, of_nested_exceptions_says_what_each_says) {
+  const Exit exit = nested(2);
+  EXPECT_EQ(exit.message(), "2");
+  EXPECT_EQ(exit.type(), "std::runtime_error");
+  ASSERT_EQ(exit.causes().size(), 2u);
+  EXPECT_EQ(exit.causes()[0].message, "1");
+  EXPECT_EQ(exit.causes()[0].type, "std::runtime_error");
+  EXPECT_EQ(exit.causes()[1].message, "0");
+  EXPECT_EQ(exit.causes()[1].type, "std::logic_error");
+  EXPECT_EQ(to_string(exit), "panic: 2 (std::runtime_error)");
+  EXPECT_EQ(explain(exit),
+            "panic: 2 (std::runtime_error), caused by: 1 (std::runtime_error), caused by: 0 "
+            "(std::logic_error)");
+  EXPECT_EQ(nested(Exit::kMostCauses + 10).causes().size(), std::size_t{Exit::kMostCauses});
+  EXPECT_TRUE(nested(0).causes().empty());
+}
+
+TEST(Exit, of_nested_exceptions_that_are_none_of_the_standards) {
+  struct Mine {};
+  try {
+    try {
+      throw 42;
+    } catch (...) {
+      std::throw_with_nested(Mine());
+    }
+  } catch (...) {
+    const Exit exit = Exit::panic(std::current_exception());
+    EXPECT_NE(exit.type().find("Mine"), std::string::npos);
+    EXPECT_EQ(exit.type().find("_Nested_exception"), std::string::npos);
+    ASSERT_EQ(exit.causes().size(), 1u);
+    EXPECT_EQ(exit.causes()[0].type, "int");
+  }
+  // One that holds none.
+  struct Alone : std::runtime_error, std::nested_exception {
+    using std::runtime_error::runtime_error;
+  };
+  EXPECT_TRUE(panic_of(Alone("alone")).causes().empty());
+}
+
+// Also when it left no handler by itself, so that nobody has noted the stack.
+TEST(Exit, of_a_panic_says_where_it_was_called) {
+  const auto here = std::source_location::current();
+  const Exit exit = panic_of(Panic("out of cheese", here));
+  EXPECT_TRUE(exit.stack().empty());
+  const std::string place = std::string(here.function_name()) + " at " + here.file_name() + ":" +
+                            std::to_string(here.line());
+  EXPECT_EQ(exit.place(), place);
+  EXPECT_EQ(explain(exit), "panic: out of cheese (bulkhead::Panic), in " + place);
+  EXPECT_EQ(panic_of(std::runtime_error("else")).place(), "");
+}
+
 TEST(Exit, is_a_value) {
   Exit exit = panic_of(std::runtime_error("first"));
   const Exit copy = exit;
@@ -67,6 +135,8 @@ TEST(Exit, crosses_with_what_it_says) {
   EXPECT_EQ(crossed.failure(), nullptr);
   EXPECT_NE(crossed.message().data(), panic.message().data());
   EXPECT_NE(panic.failure(), nullptr);
+  EXPECT_EQ(explain(cross(nested(2))), explain(nested(2)));
+  EXPECT_EQ(cross(panic_of(Panic("x", std::source_location::current()))).place().empty(), false);
   EXPECT_EQ(cross(Exit::custom("a reason")), Exit::custom("a reason"));
   EXPECT_EQ(cross(Exit::shutdown("a detail")), Exit::shutdown("a detail"));
   EXPECT_EQ(cross(Exit::killed()), Exit::killed());

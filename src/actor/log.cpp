@@ -18,6 +18,11 @@ class Text {
 
   std::string make() && {
     add_headline();
+    list("caused by", report_.causes, [this](const Exit::Cause& cause) {
+      base::append_readable(text_, cause.message, kIndent);
+      if (!cause.type.empty()) text_ += " (" + cause.type + ")";
+    });
+    if (!report_.place.empty()) field("panic in", report_.place);
     add_ancestors();
     if (!report_.message.empty()) field("handling", report_.message);
     field("mailbox", std::to_string(report_.mailbox) + " waiting, " +
@@ -25,8 +30,8 @@ class Text {
     add_links();
     if (report_.restarts != 0) field("restarts", std::to_string(report_.restarts));
     if (!report_.state.empty()) field("state", report_.state);
-    list("stack", report_.stack);
-    list("events", report_.last_events);
+    texts("stack", report_.stack);
+    texts("events", report_.last_events);
     return std::move(text_);
   }
 
@@ -37,7 +42,10 @@ class Text {
     text_ = "actor " + to_string(report_.actor) + " (" + std::string(report_.type) + ")";
     if (!report_.name.empty()) quote(" named ", report_.name);
     if (!report_.label.empty()) quote(", ", report_.label);
-    text_ += report_.by_signal ? " crashed by an exit signal: " : " crashed: ";
+    text_ += " crashed";
+    if (report_.by_signal) text_ += " by an exit signal";
+    if (report_.sent_by.pid) add_other(" of ", report_.sent_by);
+    text_ += ": ";
     if (report_.kind != Exit::Kind::kCustom) {
       text_ += to_string(report_.kind);
       if (report_.trap != TrapKind::kNone) text_ += ": " + std::string(to_string(report_.trap));
@@ -50,11 +58,15 @@ class Text {
     if (report_.ancestors.empty()) return;
     begin("spawned by");
     bool first = true;
-    for (const CrashReport::Ancestor& each : report_.ancestors) {
-      if (!std::exchange(first, false)) text_ += ", by ";
-      text_ += to_string(each.pid) + " (" + std::string(each.type) + ")";
-      if (!each.name.empty()) quote(" named ", each.name);
+    for (const CrashReport::Other& each : report_.ancestors) {
+      add_other(std::exchange(first, false) ? "" : ", by ", each);
     }
+  }
+  void add_other(std::string_view before, const CrashReport::Other& other) {
+    text_ += before;
+    text_ += to_string(other.pid);
+    if (!other.type.empty()) text_ += " (" + std::string(other.type) + ")";
+    if (!other.name.empty()) quote(" named ", other.name);
   }
   void add_links() {
     if (report_.link_count + report_.monitoring + report_.monitored == 0) return;
@@ -84,8 +96,16 @@ class Text {
     begin(name);
     base::append_readable(text_, value, kIndent);
   }
-  void list(std::string_view name, const std::vector<std::string>& lines) {
-    for (const std::string& line : lines) field(&line == lines.data() ? name : "", line);
+  template <class Each, class Add>
+  void list(std::string_view name, const std::vector<Each>& all, Add add) {
+    for (const Each& each : all) {
+      begin(&each == all.data() ? name : "");
+      add(each);
+    }
+  }
+  void texts(std::string_view name, const std::vector<std::string>& lines) {
+    list(name, lines,
+         [this](const std::string& line) { base::append_readable(text_, line, kIndent); });
   }
 
   const CrashReport& report_;
@@ -121,6 +141,17 @@ class Json {
     list(key, all, [this](const std::string& each) { base::append_quoted(json_, each); });
   }
   void pid(Pid pid) { base::append_quoted(json_, to_string(pid)); }
+  void other(std::string_view key, const CrashReport::Other& that) {
+    begin(key);
+    other(that);
+  }
+  void other(const CrashReport::Other& other) {
+    open();
+    text("actor", to_string(other.pid));
+    text("type", other.type);
+    text("name", other.name);
+    close();
+  }
   void open() { json_ += '{'; }
   void close() { json_ += '}'; }
   std::string take() { return std::move(json_); }
@@ -148,18 +179,21 @@ std::string to_json(const CrashReport& report) {
   json.text("type", report.type);
   json.text("name", report.name);
   json.text("label", report.label);
-  json.list("ancestors", report.ancestors, [&](const CrashReport::Ancestor& each) {
-    json.open();
-    json.text("actor", to_string(each.pid));
-    json.text("type", each.type);
-    json.text("name", each.name);
-    json.close();
-  });
+  json.list("ancestors", report.ancestors,
+            [&](const CrashReport::Other& each) { json.other(each); });
   json.text("kind", to_string(report.kind));
   json.text("trap", report.trap != TrapKind::kNone ? to_string(report.trap) : std::string_view());
   json.text("reason", report.reason);
   json.text("reason_type", report.reason_type);
+  json.list("causes", report.causes, [&](const Exit::Cause& each) {
+    json.open();
+    json.text("message", each.message);
+    json.text("type", each.type);
+    json.close();
+  });
+  json.text("place", report.place);
   json.flag("by_signal", report.by_signal);
+  json.other("sent_by", report.sent_by);
   json.texts("stack", report.stack);
   json.text("message", report.message);
   json.number("mailbox", report.mailbox);

@@ -31,7 +31,10 @@ TEST(CrashText, says_all_that_there_is) {
   CrashReport report = small();
   report.name = "green";
   report.label = "at work";
+  report.causes = {{"no file", "std::system_error"}, {"no\ndisk", "Disk"}};
+  report.place = "void f() at a.cpp:1";
   report.by_signal = true;
+  report.sent_by = {Pid(9, 1), "boss", "Boss"};
   report.ancestors = {{Pid(1, 1), "root", "Root"}, {Pid(2, 1), "", "Other"}};
   report.message = "Break";
   report.mailbox = 2;
@@ -44,8 +47,13 @@ TEST(CrashText, says_all_that_there_is) {
   report.last_events = {"-0.1 s, core 0: begins"};
   EXPECT_EQ(to_string(report),
             "actor " + to_string(Pid(3, 7)) +
-                " (Machine) named \"green\", \"at work\" crashed by an exit signal: panic: broken "
-                "(std::runtime_error)\n"
+                " (Machine) named \"green\", \"at work\" crashed by an exit signal of " +
+                to_string(Pid(9, 1)) +
+                " (Boss) named \"boss\": panic: broken (std::runtime_error)\n"
+                "  caused by  no file (std::system_error)\n"
+                "             no\n"
+                "             disk (Disk)\n"
+                "  panic in   void f() at a.cpp:1\n"
                 "  spawned by " +
                 to_string(Pid(1, 1)) + " (Root) named \"root\", by " + to_string(Pid(2, 1)) +
                 " (Other)\n"
@@ -59,6 +67,17 @@ TEST(CrashText, says_all_that_there_is) {
                 "  stack      f at a.cpp:1\n"
                 "             g at a.cpp:2\n"
                 "  events     -0.1 s, core 0: begins");
+}
+
+TEST(CrashText, names_who_sent_a_signal_as_far_as_it_is_known) {
+  CrashReport report = small();
+  report.by_signal = true;
+  EXPECT_NE(to_string(report).find("crashed by an exit signal: panic"), std::string::npos);
+  report.sent_by.pid = Pid(9, 1);
+  EXPECT_NE(to_string(report).find("by an exit signal of " + to_string(Pid(9, 1)) + ": panic"),
+            std::string::npos);
+  report.sent_by.name = "bo\rss";
+  EXPECT_NE(to_string(report).find(" named \"bo\\x0dss\": panic"), std::string::npos);
 }
 
 TEST(CrashText, names_the_other_kinds) {
@@ -97,6 +116,8 @@ TEST(CrashText, as_json_is_one_line) {
   report.links = {Pid(4, 1)};
   report.stack = {"f", "g"};
   report.restarts = 6;
+  report.causes = {{"no file", "std::system_error"}};
+  report.place = "f at a.cpp:1";
   const std::string json = to_json(report);
   EXPECT_EQ(json.find('\n'), std::string::npos);
   EXPECT_EQ(json, R"({"event":"crash","time":"1970-01-01T00:00:00.000000Z","actor":")" +
@@ -106,7 +127,11 @@ TEST(CrashText, as_json_is_one_line) {
                       to_string(Pid(2, 1)) +
                       R"(","type":"Other","name":""}],"kind":"panic","trap":"",)"
                       R"("reason":"broken",)"
-                      R"("reason_type":"std::runtime_error","by_signal":false,"stack":["f","g"],)"
+                      R"("reason_type":"std::runtime_error",)"
+                      R"("causes":[{"message":"no file","type":"std::system_error"}],)"
+                      R"("place":"f at a.cpp:1","by_signal":false,"sent_by":{"actor":")" +
+                      to_string(Pid()) +
+                      R"(","type":"","name":""},"stack":["f","g"],)"
                       R"("message":"","mailbox":0,"handled":12,"links":[")" +
                       to_string(Pid(4, 1)) +
                       R"("],"link_count":0,"monitoring":0,"monitored":0,"restarts":6,"state":"",)"

@@ -108,16 +108,17 @@ void set_label(std::string_view label) {
                                 std::to_string(label.size()) + " bytes; a label has 255 at most");
   }
   const core::Inside inside;
-  core::Rare& rare = own_rare("this_actor::set_label");
-  auto fresh = std::make_unique<std::string>(label);
-  delete std::exchange(rare.label, fresh.release());
+  core::Core* core = core::Core::current();
+  core::Slot& slot = self(core, "this_actor::set_label");
+  std::string fresh(label);
+  core::notes_of(slot, *core).label = std::move(fresh);
 }
 
 std::string label() {
   const core::Inside inside;
   const core::Slot& slot = self(core::Core::current(), "this_actor::label");
   const core::Rare* rare = slot.extras != nullptr ? slot.extras->rare : nullptr;
-  return rare != nullptr && rare->label != nullptr ? *rare->label : std::string();
+  return rare != nullptr && rare->notes != nullptr ? rare->notes->label : std::string();
 }
 
 RestartScope::RestartScope(std::uint32_t restarts) {

@@ -311,5 +311,38 @@ TEST(StageMemory, is_taken_when_it_is_made) {
   EXPECT_EQ(stage.stats().pool_bytes, pool);
 }
 
+// What the log is told of one is redacted, or left out, also without memory.
+TEST_P(Allocations, what_cannot_be_redacted_is_not_told) {
+  struct Kept final : Log {
+    void crash(const CrashReport& report) override {
+      exhausted = false;
+      bare = report.reason.empty() && report.causes.empty() && report.label.empty() &&
+             report.state.empty() && report.stack.empty() && report.kind == Exit::Kind::kPanic;
+      told = true;
+    }
+    void line(std::string_view /*text*/) override {}
+    std::atomic<bool> bare{false};
+    std::atomic<bool> told{false};
+  };
+  const auto log = std::make_shared<Kept>();
+  Config config;
+  config.cores = 2;
+  config.log.log = log;
+  config.log.redact = [](CrashReport& report) {
+    report.reason.shrink_to_fit();
+    exhausted = true;
+    report.reason.append(1000, 'x');  // throws std::bad_alloc
+  };
+  Runtime other(config);
+  other.start();
+  other.spawn_with(pinned_to(GetParam()), [] {
+    this_actor::set_label("secret");
+    throw std::runtime_error("secret");
+  });
+  EXPECT_TRUE(support::eventually([&] { return log->told.load(); }));
+  EXPECT_TRUE(log->bare);
+  other.shutdown();
+}
+
 }  // namespace
 }  // namespace bulkhead

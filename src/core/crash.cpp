@@ -53,6 +53,15 @@ void add_ancestors(CrashReport& report, Pid parent, Names& names) {
   }
 }
 
+CrashReport::Other other(Pid pid, Names& names) {
+  CrashReport::Other known{pid, names.last_name_of(pid)};
+  const Slot* slot = Slab::find(pid.index());
+  if (!lives(slot, pid)) return known;
+  const ActorClass* kind = slot->kind;
+  if (lives(slot, pid)) known.type = kind->name;
+  return known;
+}
+
 void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domain) {
   report.time = std::chrono::system_clock::now();
   report.actor = pid_of(slot);
@@ -61,7 +70,10 @@ void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domai
   report.trap = exit.trap();
   report.reason = exit.message();
   report.reason_type = exit.type();
+  report.causes.assign(exit.causes().begin(), exit.causes().end());
+  report.place = exit.place();
   report.mailbox = slot.length;
+  Names& names = *domain.names();
   if (slot.extras != nullptr) {
     // Who is sentenced may fail on its way out.
     report.by_signal =
@@ -73,10 +85,13 @@ void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domai
     report.links = first_links(slot.extras->bonds, CrashReport::kMostListed);
     if (const Rare* rare = slot.extras->rare; rare != nullptr) {
       report.restarts = rare->restarts;
-      if (rare->label != nullptr) report.label = *rare->label;
+      if (rare->notes != nullptr) {
+        report.label = rare->notes->label;
+        if (report.by_signal && rare->notes->sent_by)
+          report.sent_by = other(rare->notes->sent_by, names);
+      }
     }
   }
-  Names& names = *domain.names();
   report.name = names.name_of(report.actor);
   add_ancestors(report, slot.parent, names);
 }

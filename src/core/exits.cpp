@@ -2,12 +2,14 @@
 #include <new>
 #include <utility>
 
+#include "base/critical.hpp"
 #include "bulkhead/handler.hpp"
 #include "core/bond.hpp"
 #include "core/compartment.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
+#include "core/reporter.hpp"
 
 namespace bulkhead::core {
 
@@ -25,11 +27,31 @@ Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops) noexcept {
   return nullptr;
 }
 
+namespace {
+
+// For its crash report; without memory it is not told.
+void note_sender(Slot& slot, const Exited& exited, Core& core) noexcept {
+  if (!exited.actor || is_sentenced(slot) || !is_crash(exited.exit)) return;
+  const base::Critical critical("who is ended by a signal must not block");
+  try {
+    notes_of(slot, core).sent_by = exited.actor;
+  } catch (const std::bad_alloc&) {
+  }
+}
+
+void sentence_by(const Exited& exited, Slot& slot) noexcept {
+  Core& core = *Core::current();
+  note_sender(slot, exited, core);
+  core.sentence(slot, exited.exit, Sentenced::kBySignal);
+}
+
+}  // namespace
+
 Signal* hear_exit(Slot& slot, Signal* signal) noexcept {
   if (slot.extras != nullptr && slot.extras->traps)
     return queue_heard(slot, signal, slot.kind->exited);
-  const Exit& exit = payload<Exited>(signal)->exit;
-  if (!exit.is_normal()) Core::current()->sentence(slot, exit, Sentenced::kBySignal);
+  const Exited& exited = *payload<Exited>(signal);
+  if (!exited.exit.is_normal()) sentence_by(exited, slot);
   signal->ops = &kSpentExit;
   return signal;
 }
@@ -66,8 +88,7 @@ Signal* hear_exit_signal(void* slot, Signal* signal) {
 }
 
 Signal* hear_kill(void* slot, Signal* signal) {
-  Core::current()->sentence(*static_cast<Slot*>(slot), payload<Exited>(signal)->exit,
-                            Sentenced::kBySignal);
+  sentence_by(*payload<Exited>(signal), *static_cast<Slot*>(slot));
   signal->ops = &kSpentExit;
   return signal;
 }

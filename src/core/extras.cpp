@@ -32,7 +32,7 @@ void free_rare(Rare* rare, Core* core) noexcept {
   if (rare == nullptr) return;
   if (rare->compartment != nullptr) discard_compartment(rare->compartment);
   delete rare->stop;
-  delete rare->label;
+  delete rare->notes;
   release_anywhere(rare, rare->pool, 0, core);
 }
 
@@ -45,6 +45,12 @@ Rare& rare_of(Slot& slot, Core& core) {
   Extras& extras = extras_of(slot, core);
   if (extras.rare == nullptr) extras.rare = make_rare(&core);
   return *extras.rare;
+}
+
+Notes& notes_of(Slot& slot, Core& core) {
+  Rare& rare = rare_of(slot, core);
+  if (rare.notes == nullptr) rare.notes = new Notes;
+  return *rare.notes;
 }
 
 void tell_stop(Slot& slot) noexcept {

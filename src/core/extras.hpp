@@ -12,6 +12,12 @@ namespace bulkhead::core {
 
 struct Compartment;
 
+/// For the crash report of an actor.
+struct Notes {
+  std::string label = {};
+  Pid sent_by = {};  // who has sent the exit signal that ends it
+};
+
 /// What hardly any actor has.
 struct Rare {
   Compartment* compartment = nullptr;  // of an isolated actor: compartment.hpp
@@ -22,7 +28,7 @@ struct Rare {
   std::uint32_t filed = 0;  // signals, as it wraps around
   std::uint16_t pool = 0;   // whose memory it is
   // For crash reports.
-  std::string* label = nullptr;
+  Notes* notes = nullptr;
   std::uint32_t restarts = 0;        // of it
   std::uint32_t child_restarts = 0;  // of whom it spawns linked to it
 };
@@ -49,6 +55,7 @@ void free_rare(Rare* rare, Core* core) noexcept;
 /// Makes them if need be. Throws std::bad_alloc.
 [[nodiscard]] Extras& extras_of(Slot& slot, Core& core);
 [[nodiscard]] Rare& rare_of(Slot& slot, Core& core);
+[[nodiscard]] Notes& notes_of(Slot& slot, Core& core);
 /// Puts a signal that is not ordinary into the queue: behind those of its priority, and in front of
 /// all that have a lower one. Without memory to know its place it waits its turn.
 void file(Slot& slot, Signal* signal, Core& core) noexcept;

@@ -113,8 +113,9 @@ std::string Names::name_with(std::uint64_t hash, Pid actor) {
   return record != nullptr ? record->name : std::string();
 }
 
-std::string Names::name_of(Pid actor) {
-  if (!lives(actor)) return {};
+std::string Names::name_of(Pid actor) { return lives(actor) ? last_name_of(actor) : ""; }
+
+std::string Names::last_name_of(Pid actor) {
   PidShard& shard = shard_of(actor);
   const sync::Guard guard(shard.lock);
   const ByPid* record = shard.records.find(

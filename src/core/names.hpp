@@ -61,6 +61,8 @@ class Names {
   [[nodiscard]] Holder find(std::string_view name, std::uint64_t hash);
   /// Empty when it has none, or has ended. Throws std::bad_alloc.
   [[nodiscard]] std::string name_of(Pid actor);
+  /// The same, also of one that has ended with a name, as long as that is remembered.
+  [[nodiscard]] std::string last_name_of(Pid actor);
   /// Throws std::bad_alloc.
   [[nodiscard]] std::vector<std::string> all();
 

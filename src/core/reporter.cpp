@@ -166,6 +166,7 @@ void Reporter::redact(CrashReport& crash) noexcept {
     crash.state.clear();
     crash.label.clear();
     crash.stack.clear();
+    crash.causes.clear();
     crash.reason.clear();
     try {
       crash.reason = "(not told: LogSettings::redact has thrown)";

@@ -65,10 +65,7 @@ class Told {
 };
 
 // In a catch block: what a hook has thrown.
-std::string what_was_thrown() {
-  const Exit failure = Exit::panic(std::current_exception());
-  return std::string(failure.message()) + " (" + std::string(failure.type()) + ")";
-}
+std::string what_was_thrown() { return explain(Exit::panic(std::current_exception())); }
 
 void kill_and_name(const Told& tell, const Runtime& runtime) {
   constexpr std::size_t kMost = 20;
@@ -133,7 +130,7 @@ int run_application(const Application& application) {
   }
   const auto signal = signals.wait();
   if (!signal) {  // the tree has ended by itself
-    tell("has ended: " + to_string(*ending));
+    tell("has ended: " + explain(*ending));
     runtime.shutdown(application.patience);
     return in_order(*ending) ? 0 : 1;
   }

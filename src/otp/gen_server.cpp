@@ -180,7 +180,7 @@ std::string who(std::string_view server) {
   return "server " + std::string(server) + " " + to_string(this_actor::pid());
 }
 
-std::string text(std::exception_ptr failure) { return to_string(Exit::panic(std::move(failure))); }
+std::string text(std::exception_ptr failure) { return explain(Exit::panic(std::move(failure))); }
 
 }  // namespace
 

@@ -174,7 +174,7 @@ void tell_overrun(Pid child, Shutdown how) {
 }  // namespace
 
 void Supervisor::tell_not_started(const std::string& id, const Exit& why) const {
-  log_line(who() + " could not start " + child_called(id) + " again: " + to_string(why));
+  log_line(who() + " could not start " + child_called(id) + " again: " + explain(why));
 }
 
 MonitorRef Supervisor::ask_to_end(Pid child, Shutdown how) {
@@ -256,7 +256,7 @@ std::optional<std::chrono::nanoseconds> Supervisor::plan_restart(Delay& delay,
   if (!intensity_.allows(now)) {
     log_line(who() + " gives up: more than " + std::to_string(spec_.intensity) + " restarts in " +
                  std::to_string(spec_.period / std::chrono::milliseconds(1)) + " ms, the last of " +
-                 child_called(id) + " (" + to_string(why) + "); it ends its children, and itself",
+                 child_called(id) + " (" + explain(why) + "); it ends its children, and itself",
              LineKind::kRare);
     give_up(Exit::shutdown("too many restarts"));
     return std::nullopt;

@@ -123,10 +123,11 @@ TEST_P(Applications, say_why_they_could_not_be_begun) {
   application.started = [](Runtime&, SupervisorRef) { throw std::runtime_error("no settings"); };
   const Ended ended = run(application);
   EXPECT_EQ(ended.status, 2);
-  EXPECT_NE(ended.errors.find("test: could not be started: no settings"), std::string::npos);
+  EXPECT_NE(ended.errors.find("test: could not be started: panic: no settings"), std::string::npos);
   EXPECT_NE(ended.errors.find("-a"), std::string::npos);  // and the tree ends in order
   application.tree = [](Runtime&) -> SupervisorSpec { throw std::runtime_error("no tree"); };
-  EXPECT_NE(run(application).errors.find("could not be started: no tree"), std::string::npos);
+  EXPECT_NE(run(application).errors.find("could not be started: panic: no tree"),
+            std::string::npos);
 }
 
 // What was wrong: the actor that hears of the root's end was told to be still busy, now and then.
@@ -162,7 +163,7 @@ TEST_P(Applications, end_in_order_also_when_a_hook_throws) {
   Ended ended = run(application);
   EXPECT_EQ(ended.status, 1) << ended.errors;
   EXPECT_NE(ended.errors.find("test: Application::stopping has failed, and it ends all the same: "
-                              "no network (std::runtime_error)"),
+                              "panic: no network (std::runtime_error)"),
             std::string::npos)
       << ended.errors;
   EXPECT_NE(ended.errors.find("-a"), std::string::npos) << ended.errors;
@@ -175,7 +176,7 @@ TEST_P(Applications, end_in_order_also_when_a_hook_throws) {
   application.started = [](Runtime&, SupervisorRef) { throw 2; };
   ended = run(application);
   EXPECT_EQ(ended.status, 2) << ended.errors;
-  EXPECT_NE(ended.errors.find("test: could not be started: an exception that is not a "),
+  EXPECT_NE(ended.errors.find("test: could not be started: panic: an exception that is not a "),
             std::string::npos)
       << ended.errors;
   EXPECT_NE(ended.errors.find("-a"), std::string::npos) << ended.errors;
@@ -199,7 +200,7 @@ TEST_P(Applications, tell_the_log_in_its_format) {
     if (json.text_at("event") == "line") told += json.text_at("text") + "|";
   }
   EXPECT_NE(told.find("test: SIGTERM: it ends, in order"), std::string::npos) << told;
-  EXPECT_NE(told.find("all the same: no\nnetwork"), std::string::npos) << told;
+  EXPECT_NE(told.find("all the same: panic: no\nnetwork"), std::string::npos) << told;
   EXPECT_NE(told.find("and are killed:\n  <"), std::string::npos) << told;
 }
 

@@ -277,6 +277,69 @@ TEST_P(CrashReports, are_not_made_of_functions_that_are_joined) {
             1u);
 }
 
+TEST_P(CrashReports, say_what_caused_an_exception) {
+  const auto told = told_of([] {
+    try {
+      throw std::logic_error("no such file");
+    } catch (...) {
+      std::throw_with_nested(std::runtime_error("cannot load"));
+    }
+  });
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_EQ(told[0].reason, "cannot load");
+  EXPECT_EQ(told[0].reason_type, "std::runtime_error");
+  ASSERT_EQ(told[0].causes.size(), 1u);
+  EXPECT_EQ(told[0].causes[0].message, "no such file");
+  EXPECT_EQ(told[0].causes[0].type, "std::logic_error");
+}
+
+TEST_P(CrashReports, say_where_panic_was_called) {
+  const auto told = told_of([] {
+    std::exception_ptr caught;
+    try {
+      bulkhead::panic("out of cheese");
+    } catch (...) {
+      caught = std::current_exception();
+    }
+    this_actor::stop(Exit::panic(caught));  // which has left no handler: there is no stack
+  });
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_TRUE(told[0].stack.empty());
+  EXPECT_NE(told[0].place.find("crash_reports.cpp:"), std::string::npos) << told[0].place;
+}
+
+TEST_P(CrashReports, say_who_sent_the_signal) {
+  enum class How { kExit, kKill, kLink };
+  for (const How how : {How::kExit, How::kKill, How::kLink}) {
+    Pid sender;
+    const auto told = told_of([&] {
+      sender = this_actor::pid();
+      EXPECT_TRUE(bulkhead::register_name("the sender", sender).has_value());
+      const Pid victim = bulkhead::spawn([] { this_actor::sleep_for(bulkhead::kForever); });
+      if (how == How::kLink) {
+        this_actor::link(victim);
+        this_actor::stop(Exit::custom("out"));
+        return;
+      }
+      static_cast<void>(how == How::kKill ? bulkhead::kill(victim)
+                                          : bulkhead::exit(victim, Exit::custom("out")));
+      while (bulkhead::actor_info(victim)) this_actor::sleep_for(1ms);
+    });
+    ASSERT_EQ(told.size(), how == How::kLink ? 2u : 1u);
+    const CrashReport& victim = told.back();
+    EXPECT_TRUE(victim.by_signal);
+    EXPECT_EQ(victim.sent_by.pid, sender);
+    EXPECT_EQ(victim.sent_by.name, "the sender");
+    EXPECT_EQ(victim.sent_by.type.empty(), how == How::kLink);  // it lives no more
+  }
+  const Pid victim = runtime.spawn([] { this_actor::sleep_for(bulkhead::kForever); });
+  const std::size_t before = crashes->size();
+  EXPECT_EQ(bulkhead::kill(victim), bulkhead::Delivery::kQueued);  // by a thread outside
+  EXPECT_TRUE(crashes->wait_for(before + 1));
+  EXPECT_TRUE(crashes->reports().back().by_signal);
+  EXPECT_FALSE(crashes->reports().back().sent_by.pid);
+}
+
 TEST_P(CrashReports, refuse_wrong_labels) {
   const auto told = told_of([] {
     this_actor::set_label(std::string(255, 'x'));

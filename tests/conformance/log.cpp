@@ -182,7 +182,11 @@ TEST_P(Logs, are_told_what_may_be_read) {
     EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
     runtime.spawn([] {
       this_actor::set_label("secret");
-      fail("unreadable");
+      try {
+        fail("the password is 1234");
+      } catch (...) {
+        std::throw_with_nested(std::runtime_error("unreadable"));
+      }
     });
     EXPECT_TRUE(runtime.wait_for_end(support::kDeadline));
   });
@@ -192,6 +196,7 @@ TEST_P(Logs, are_told_what_may_be_read) {
   EXPECT_EQ(failed.reason, "(not told: LogSettings::redact has thrown)");
   EXPECT_EQ(failed.label + failed.state, "");
   EXPECT_TRUE(failed.stack.empty());
+  EXPECT_TRUE(failed.causes.empty());
 }
 
 TEST_P(Logs, take_lines) {

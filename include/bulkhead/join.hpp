@@ -17,10 +17,24 @@ namespace bulkhead {
 
 namespace core {
 
+struct Told;
+
 /// What an actor's body and whoever joins it share.
 struct Joint {
   WaitGroup alive{1};
-  Exit exit;  // written before it is done
+  // Written before it is done.
+  Exit exit;
+  Told* crash = nullptr;  // the report, which is told when nobody has joined it
+
+  Joint() = default;
+  Joint(const Joint&) = delete;
+  Joint& operator=(const Joint&) = delete;
+  ~Joint() {
+    if (crash != nullptr) tell_of_crash();
+  }
+  void tell_of_crash() noexcept;
+  /// Somebody has learned of it.
+  void discard_crash() noexcept;
 };
 
 template <class R>
@@ -54,8 +68,9 @@ struct JoinedBody {
 template <class R>
 using Outcome = std::expected<R, Exit>;
 
-/// The right to join one actor, once. Let go unused, the actor goes on by itself, and its value is
-/// lost. Moves, is not copied; one thread or actor at a time uses it.
+/// The right to join one actor, once. Let go unused, the actor goes on by itself, its value is
+/// lost, and of a crash the log is told. Moves, is not copied; one thread or actor at a time uses
+/// it.
 template <class R>
 class JoinHandle {
  public:
@@ -82,6 +97,7 @@ class JoinHandle {
     check();
     if (!joint_->alive.wait_for(timeout)) return std::nullopt;
     const auto joint = std::move(joint_);
+    if (joint->crash != nullptr) joint->discard_crash();
     if (!joint->exit.is_normal()) return std::unexpected(joint->exit);
     if constexpr (std::is_void_v<R>) {
       return Outcome<R>();

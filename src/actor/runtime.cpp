@@ -227,16 +227,11 @@ bool Runtime::wait_for_end(Timeout timeout) {
   return domain_->wait_for_end(timeout.nanoseconds());
 }
 
-// Its own actors are not outside, and run also while the gate is closed.
 void Host::log_line(std::string text, LineKind kind) noexcept {
   {
     const core::Inside inside;
-    const core::Core* core = core::Core::current();
-    const bool own = core != nullptr && core->domain.load(std::memory_order_relaxed) == domain_;
-    if (own || domain_->gate.enter()) {
-      domain_->reporter.put_line(core::line_kind(kind), text);
-      if (!own) domain_->gate.leave();
-      return;
+    if (const core::Telling runs(*domain_); runs) {
+      return domain_->reporter.put_line(core::line_kind(kind), text);
     }
   }
   base::log_error(base::Severity::kWarning, text);

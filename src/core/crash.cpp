@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/error_log.hpp"
+#include "bulkhead/join.hpp"
 #include "core/bond.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
@@ -101,7 +102,12 @@ void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domai
 std::unique_ptr<Told> Core::describe(const Slot& slot, const Exit& exit,
                                      const Settled& settled) noexcept {
   Domain& domain = *current()->domain.load(std::memory_order_relaxed);
-  if (!domain.reporter.admits(Reporter::Kind::kCrash, current()->now_)) return nullptr;
+  Reporter& reporter = domain.reporter;
+  // Whether one that may be joined is to be told turns out later.
+  const bool later = slot.kind->joint != nullptr;
+  if (later ? !reporter.tells() : !reporter.admits(Reporter::Kind::kCrash, current()->now_)) {
+    return nullptr;
+  }
   const InTheMiddle here;  // what takes memory is not made to give way
   try {
     auto told = std::make_unique<Told>();
@@ -110,11 +116,27 @@ std::unique_ptr<Told> Core::describe(const Slot& slot, const Exit& exit,
     told->crash->message = settled.in_hand;
     told->crash->handled = slot.handled + settled.handled;
     fill(*told->crash, slot, exit, domain);
+    if (later) told->domain = &domain;
+    told->run = reporter.run();
     return told;
   } catch (const std::bad_alloc&) {
-    domain.reporter.lost(Reporter::Kind::kCrash);
+    if (!later) reporter.lost(Reporter::Kind::kCrash);
     return nullptr;
   }
+}
+
+// When its runtime has ended there is nobody to tell.
+void Joint::tell_of_crash() noexcept {
+  std::unique_ptr<Told> told(std::exchange(crash, nullptr));
+  const Inside inside;
+  Domain& domain = *told->domain;
+  const Telling runs(domain);
+  if (runs && domain.reporter.run() == told->run) domain.reporter.put_late(std::move(told));
+}
+
+void Joint::discard_crash() noexcept {
+  const Inside inside;
+  delete std::exchange(crash, nullptr);
 }
 
 namespace {

@@ -18,6 +18,22 @@ Pid pid_of(const Slot& slot) noexcept {
   return Pid(Slab::index_of(slot), slot.has(Slot::kEnding) ? generation - 1 : generation);
 }
 
+namespace {
+
+// To the log; or to whoever may join the actor, and is told then: who lets that go has it told.
+void report_crash(std::unique_ptr<Told> told, Joint* joint, const ActorClass& kind) noexcept {
+  Reporter& reporter = Core::current()->domain.load(std::memory_order_relaxed)->reporter;
+  if (joint != nullptr) {
+    joint->crash = told.release();
+  } else if (kind.joint != nullptr) {
+    reporter.put_late(std::move(told));
+  } else {
+    reporter.put(std::move(told));
+  }
+}
+
+}  // namespace
+
 // Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
 // What the actor did in its last activation is counted at the very end, so that nobody finds the
 // runtime idle before.
@@ -27,9 +43,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   std::shared_ptr<Joint> joint;
   if (kind.joint != nullptr) [[unlikely]]
     joint = kind.joint(slot.state);
-  const bool joined = joint.use_count() > 1;  // then somebody learns how it has ended
   std::unique_ptr<Told> told(settled.told);
-  if (is_crash(exit) && !joined && told == nullptr) [[unlikely]]
+  if (is_crash(exit) && told == nullptr) [[unlikely]]
     told = describe(slot, exit, settled);
   if (slot.isolated()) [[unlikely]] {
     if (!settled.trapped) destroy_isolated(slot, exit, told, settled);
@@ -56,8 +71,8 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
     core = come_inside();
     me.crash = nullptr;
   }
-  if (joined && joint == nullptr && is_crash(exit)) told = describe(slot, exit, settled);
-  if (told != nullptr) core->domain.load(std::memory_order_relaxed)->reporter.put(std::move(told));
+  if (told != nullptr) [[unlikely]]
+    report_crash(std::move(told), joint.get(), kind);
   if (joint != nullptr) joint->exit = exit;
   if (!slot.isolated()) [[likely]]  // else it goes with its heap
     core->release_block(slot.state, slot.state_pool, slot.state_class);

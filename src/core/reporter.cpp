@@ -22,6 +22,16 @@ void complain(const char* what) noexcept {
 
 }  // namespace
 
+Telling::Telling(Domain& domain) noexcept
+    : domain_(domain),
+      own_(Core::current() != nullptr &&
+           Core::current()->domain.load(std::memory_order_relaxed) == &domain),
+      entered_(!own_ && !domain.left_behind() && domain.gate.enter()) {}
+
+Telling::~Telling() {
+  if (entered_) domain_.gate.leave();
+}
+
 // --- any thread ----------------------------------------------------------------------------------
 
 // Where very many crash at once, most are refused: that is quick.
@@ -58,6 +68,10 @@ void Reporter::lost(Kind kind) noexcept {
   leave_out(limit_of(kind));
 }
 
+void Reporter::put_late(std::unique_ptr<Told> told) noexcept {
+  if (admits(Kind::kCrash, machine::now())) put(std::move(told));
+}
+
 void Reporter::put_line(Kind kind, std::string_view text) noexcept {
   if (!admits(kind, machine::now())) return;
   try {
@@ -83,6 +97,7 @@ void Reporter::start(const LogSettings& settings) {
     limit.admitted.store(0, std::memory_order_relaxed);
   }
   ends_.store(false, std::memory_order_relaxed);
+  ++run_;
   log_ = std::move(log);
   try {
     thread_ = sync::Thread([this] { main(); });

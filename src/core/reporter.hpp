@@ -6,6 +6,8 @@
 //      sleeps. Sleep and arrivals are those of a core: sync/arrivals.hpp, sync/parker.hpp.
 //  R2  So many of each kind are admitted in a second, and no more than kMostWaiting may wait for a
 //      log that is slow. The others are counted, and the thread tells how many.
+//      What is perhaps not to be told at all, the crash of an actor that may be joined, is made up
+//      first, and asks for room when nobody joins it any more (Joint::crash, put_late).
 //  R3  What was put before stop() is told before it returns.
 #pragma once
 
@@ -34,6 +36,9 @@ struct Told {
   std::unique_ptr<CrashReport> crash;
   std::vector<void*> stack;  // addresses
   std::string line;
+  // Of an actor that may still be joined: whose log is to be told, in which of its runs.
+  Domain* domain = nullptr;
+  std::uint64_t run = 0;
 };
 
 class Reporter {
@@ -47,14 +52,20 @@ class Reporter {
   void start(const LogSettings& settings);
   void stop() noexcept;
 
-  // Any thread of the domain, while it runs.
+  // Any thread of the domain, while it runs (Telling).
 
+  /// Is anything told at all?
+  [[nodiscard]] bool tells() const noexcept { return log_ != nullptr; }
+  /// How often it has been started.
+  [[nodiscard]] std::uint64_t run() const noexcept { return run_; }
   enum class Kind : std::uint8_t { kCrash, kLine, kRareLine };
   /// Is one more to be told, at that time? If so, put() or lost() comes next; else it is counted.
   [[nodiscard]] bool admits(Kind kind, machine::Nanoseconds now) noexcept;
   void put(std::unique_ptr<Told> told) noexcept;
   /// There was no memory for it.
   void lost(Kind kind) noexcept;
+  /// All of that, for a crash that nobody asked for room for.
+  void put_late(std::unique_ptr<Told> told) noexcept;
   /// All of that, for a line. Its text is copied: the caller's memory may be that of a heap.
   void put_line(Kind kind, std::string_view text) noexcept;
 
@@ -86,12 +97,28 @@ class Reporter {
   std::shared_ptr<Log> log_;  // null: nothing is told
   std::function<void(CrashReport&)> redact_;
   std::size_t per_second_ = 0;
+  std::uint64_t run_ = 0;
   Limit limits_[kKinds];
   RealSync::atomic<std::size_t> waiting_{0};
   sync::Arrivals<RealSync, Told, &Told::next> arrivals_;
   sync::Parker<RealSync> parker_;
   RealSync::atomic<bool> ends_{false};
   sync::Thread thread_;
+};
+
+/// While one is true, the domain runs, and can be told something. Any thread that is inside.
+class Telling {
+ public:
+  explicit Telling(Domain& domain) noexcept;
+  Telling(const Telling&) = delete;
+  Telling& operator=(const Telling&) = delete;
+  ~Telling();
+  explicit operator bool() const noexcept { return own_ || entered_; }
+
+ private:
+  Domain& domain_;
+  bool own_;  // its own actors are not outside, and run also while the gate is closed
+  bool entered_;
 };
 
 [[nodiscard]] constexpr Reporter::Kind line_kind(LineKind kind) noexcept {

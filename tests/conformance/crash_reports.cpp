@@ -277,6 +277,58 @@ TEST_P(CrashReports, are_not_made_of_functions_that_are_joined) {
             1u);
 }
 
+struct Survivor {
+  void started() { this_actor::trap_exits(true); }
+  void receive(Break /*message*/) {}
+  void receive(bulkhead::Exited /*exited*/) { this_actor::stop(); }
+};
+
+// What was wrong: of one whose last handle went with its closure there was neither name nor link,
+// and of one whose handle was dropped later nothing at all.
+TEST_P(CrashReports, of_functions_that_nobody_joins_are_whole) {
+  const auto fail = [](Pid peer) {
+    EXPECT_TRUE(bulkhead::register_name("lonely one", this_actor::pid()).has_value());
+    this_actor::link(peer);
+    throw std::runtime_error("broken");
+  };
+  for (const bool in_its_closure : {true, false}) {
+    const auto told = told_of([&] {
+      const auto survivor = bulkhead::spawn<Survivor>();
+      EXPECT_TRUE(survivor.ask(Break{}).has_value());  // it has started
+      const Pid peer = survivor.pid();
+      auto handle = std::make_shared<bulkhead::JoinHandle<void>>();
+      if (in_its_closure) {
+        *handle = bulkhead::spawn_joinable([fail, peer, handle] {
+          while (handle.use_count() > 1) this_actor::sleep_for(1ms);
+          fail(peer);
+        });
+      } else {
+        *handle = bulkhead::spawn_joinable([fail, peer] { fail(peer); });
+        while (bulkhead::actor_info(handle->pid())) this_actor::sleep_for(1ms);
+      }
+    });
+    ASSERT_EQ(told.size(), 1u) << in_its_closure;
+    EXPECT_EQ(told[0].reason, "broken");
+    EXPECT_EQ(told[0].name, "lonely one");
+    EXPECT_EQ(told[0].link_count, 1u);
+    EXPECT_FALSE(told[0].stack.empty());
+  }
+}
+
+TEST_P(CrashReports, of_functions_that_may_be_joined_wait_for_that) {
+  bulkhead::JoinHandle<void> joined = runtime.spawn_joinable([] { throw 1; });
+  bulkhead::JoinHandle<void> dropped = runtime.spawn_joinable([] { throw 2; });
+  bulkhead::JoinHandle<void> late = runtime.spawn_joinable([] { throw 3; });
+  ASSERT_TRUE(runtime.wait_for_end(support::kDeadline));
+  EXPECT_FALSE(joined.join());
+  EXPECT_EQ(crashes->size(), 0u);
+  dropped = {};
+  EXPECT_TRUE(crashes->wait_for(1));
+  runtime.shutdown();
+  late = {};  // nobody is left to be told
+  EXPECT_EQ(crashes->size(), 1u);
+}
+
 TEST_P(CrashReports, say_what_caused_an_exception) {
   const auto told = told_of([] {
     try {

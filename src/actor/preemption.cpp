@@ -1,7 +1,5 @@
 #include "bulkhead/preemption.hpp"
 
-#include <utility>
-
 #include "base/critical.hpp"
 #include "core/core.hpp"
 #include "core/inside.hpp"
@@ -10,10 +8,11 @@ namespace bulkhead {
 
 void check() { core::Core::check(); }
 
-// Inside, so that its core does not go on without it either.
+// Inside, so that its core does not go on without it either. (To come inside may be to change
+// threads.)
 NoPreempt::NoPreempt() noexcept : was_inside_(core::was_inside()) {
   static_cast<void>(core::come_inside());
-  outer_ = std::exchange(base::critical, "an actor must not block inside NoPreempt");
+  outer_ = base::set_critical("an actor must not block inside NoPreempt");
 }
 
 NoPreempt::~NoPreempt() {

@@ -9,6 +9,10 @@ namespace bulkhead::base {
 /// never switches, so that a scope ends on the thread that it began on.
 extern constinit thread_local const char* critical [[gnu::tls_model("initial-exec")]];
 
+/// Sets it, and returns what it was: for who may have come to another thread in the same function,
+/// where the address of a thread's variable may have been computed before.
+const char* set_critical(const char* why) noexcept;
+
 class Critical {
  public:
   /// `why` says what must not block, for the error of who tries. A literal.

@@ -42,7 +42,7 @@ void* note(void* guard) {
 void begins(void* guard) {
   if (!is_isolated()) return;
   new (note(guard)) OverWall(OverWall::Way::kOut, nullptr);
-  base::critical = "an isolated actor initialises a static variable";
+  static_cast<void>(base::set_critical("an isolated actor initialises a static variable"));
 }
 
 void ended(void* guard) noexcept {

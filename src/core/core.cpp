@@ -95,8 +95,8 @@ void Core::prepare_to_run() {
 }
 
 void Core::run(Worker& me, Drive* drive) {
-  drive_ = drive;
   if (drive != nullptr) {
+    drive_ = drive;
     machine::forget(stack);  // what lies there of the last time
     looked_at_ = 0;
   }
@@ -108,7 +108,7 @@ void Core::run(Worker& me, Drive* drive) {
   machine::leave_thread(&me.own, stack, entry_, stack);
   stop_preemption();
   resign();
-  drive_ = nullptr;
+  if (drive != nullptr) drive_ = nullptr;  // else the core may be another thread's by now
 }
 
 inline void Core::begin_on(machine::Stack* me) {

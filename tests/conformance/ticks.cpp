@@ -80,7 +80,7 @@ TEST_P(Ticks, that_were_missed_are_left_out) {
       send_every(2ms, this_actor::address(this), Tick{});
     }
     void receive(Tick /*message*/) {
-      if (++*count_ == 3) support::burn(60ms);
+      if (++*count_ == 1) support::burn(60ms);
       if (Clock::now() > begun_ + 100ms) this_actor::stop();
     }
 
@@ -94,7 +94,6 @@ TEST_P(Ticks, that_were_missed_are_left_out) {
   ASSERT_TRUE(runtime.wait_for_end(support::kDeadline));
   const auto whole = (Clock::now() - begun) / 2ms;
   EXPECT_LE(count, whole - 25) << "thirty were missed";
-  EXPECT_GE(count, 3);
 }
 
 TEST_P(Ticks, that_are_still_in_the_mailbox_stand_for_the_next) {

@@ -66,6 +66,9 @@ void Core::reserve(const StageBounds& bounds) {
   become_current();
   ready.reserve(bounds.actors);
   pool.reserve(bounds.message_class, bounds.messages);
+  // Ticks and responses are a little larger than what they bring.
+  const auto next_class = static_cast<std::uint8_t>(bounds.message_class + 1);
+  if (next_class < kBlockClasses) pool.reserve(next_class, bounds.timers);
   pool_chunks.store(pool.chunks(), std::memory_order_relaxed);
   free_timers.reserve(bounds.timers);
   Slot* taken = nullptr;

@@ -229,13 +229,13 @@ TEST_P(Timers, end_with_the_actor_that_started_them) {
   const auto sink = runtime.spawn_with<Sink>(on_core(1));
   for (std::size_t i = 0; i < 20; ++i) {
     runtime.spawn_with(on_core(i), [sink, i] {
-      for (int k = 0; k < 20; ++k) send_after(1ms, sink, Cargo{Live(k)});
+      for (int k = 0; k < 20; ++k) send_after(50ms, sink, Cargo{Live(k)});
       if (i % 2 == 0) bulkhead::panic("failed");
     });
   }
   wait_for_idle();
   EXPECT_EQ(Live::alive(), 0);
-  runtime.spawn([] { this_actor::sleep_for(10ms); });
+  runtime.spawn([] { this_actor::sleep_for(70ms); });
   wait_for_idle();
 }
 

@@ -22,7 +22,8 @@ namespace {
 
 constexpr std::size_t kFaultStackBytes = 64 * 1024;
 constexpr std::size_t kFaultGuardBytes = 4096;
-constexpr int kWatched[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
+// (What a compiler puts where nothing must come is SIGILL on x86-64, and SIGTRAP on AArch64.)
+constexpr int kWatched[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
 
 FaultWatcher the_watcher = nullptr;
 struct sigaction earlier[NSIG];
@@ -41,12 +42,13 @@ constinit thread_local bool in_handler [[gnu::tls_model("initial-exec")]] = fals
 bool was_sent(int code) noexcept { return code <= 0; }
 
 // Lets the signal do what it would have done without us. A fault happens again, at the same place,
-// when the handler returns; a signal that was sent is sent again.
+// when the handler returns; a signal that was sent is sent again, and so is that of a breakpoint,
+// behind which the thread may go on.
 void take_default_action(int signal, int code) noexcept {
   struct sigaction action {};
   action.sa_handler = SIG_DFL;
   sigaction(signal, &action, nullptr);
-  if (was_sent(code)) {
+  if (was_sent(code) || signal == SIGTRAP) {
     syscall(SYS_tgkill, getpid(), static_cast<pid_t>(syscall(SYS_gettid)), signal);
   }
 }
@@ -128,6 +130,8 @@ const char* name_of_signal(int signal) noexcept {
       return "SIGFPE";
     case SIGILL:
       return "SIGILL";
+    case SIGTRAP:
+      return "SIGTRAP";
     case SIGABRT:
       return "SIGABRT";
     default:
@@ -139,7 +143,7 @@ FaultKind kind_of_fault(int signal, int code, const void* address, const Stack* 
   if (signal == SIGABRT) return FaultKind::kAbort;  // abort sends it
   if (was_sent(code)) return FaultKind::kSent;
   if (signal == SIGFPE) return FaultKind::kArithmetic;
-  if (signal == SIGILL) return FaultKind::kInstruction;
+  if (signal == SIGILL || signal == SIGTRAP) return FaultKind::kInstruction;
   if (running->bottom != nullptr) {
     const auto at = reinterpret_cast<std::uintptr_t>(address);
     const auto bottom = reinterpret_cast<std::uintptr_t>(running->bottom);

@@ -30,7 +30,7 @@ enum class FaultKind : std::uint8_t {
   kStackOverflow,  // the guard of the stack that runs was touched
   kAccess,         // any other SIGSEGV, SIGBUS
   kArithmetic,     // SIGFPE
-  kInstruction,    // SIGILL
+  kInstruction,    // SIGILL, SIGTRAP
   kAbort,          // SIGABRT
   kSent,           // one of these signals, sent by somebody with kill
 };

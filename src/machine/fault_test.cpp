@@ -34,6 +34,7 @@ TEST(FaultKind, goes_by_the_signal_and_by_who_sent_it) {
   EXPECT_EQ(kind_of_fault(SIGBUS, BUS_ADRERR, nullptr, &stack), FaultKind::kAccess);
   EXPECT_EQ(kind_of_fault(SIGFPE, FPE_INTDIV, nullptr, &stack), FaultKind::kArithmetic);
   EXPECT_EQ(kind_of_fault(SIGILL, ILL_ILLOPN, nullptr, &stack), FaultKind::kInstruction);
+  EXPECT_EQ(kind_of_fault(SIGTRAP, TRAP_BRKPT, nullptr, &stack), FaultKind::kInstruction);
   EXPECT_EQ(kind_of_fault(SIGABRT, SI_TKILL, nullptr, &stack), FaultKind::kAbort);
   EXPECT_EQ(kind_of_fault(SIGSEGV, SI_USER, nullptr, &stack), FaultKind::kSent);
 }

@@ -83,26 +83,19 @@ std::uint64_t name_of(const State& state) noexcept {
   return reinterpret_cast<std::uint64_t>(&state);
 }
 
-// By an isolated actor: take() returns who holds it then.
-template <class Take>
-[[gnu::noinline, gnu::cold]] std::uint64_t take_isolated(const State& state, Take take) {
-  core::expect_belonging();
-  const std::uint64_t holder = take();
-  if (holder != 0) core::belongs_to_caller({&kHeld, {name_of(state), holder, 0}});
-  return holder;
-}
-
 }  // namespace
 
 // Who holds it now, 0: time was up.
 std::uint64_t Mutex::take(Timeout timeout) {
   const wait::Holder self = me();
-  const auto take = [&] {
-    return state_of(state_).try_take(self) ? self : take_slowly(self, timeout);
-  };
-  if (core::may_have_owner()) [[unlikely]]
-    return take_isolated(state_of(state_), take);
-  return take();
+  const bool is_isolated = core::may_have_owner();
+  if (is_isolated) [[unlikely]]
+    core::expect_belonging();
+  State& state = state_of(state_);
+  const std::uint64_t holder = state.try_take(self) ? self : take_slowly(self, timeout);
+  if (is_isolated && holder != 0) [[unlikely]]
+    core::belongs_to_caller({&kHeld, {name_of(state), holder, 0}});
+  return holder;
 }
 
 std::uint64_t Mutex::take_slowly(std::uint64_t me, Timeout timeout) {

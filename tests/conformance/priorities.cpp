@@ -69,6 +69,7 @@ class Busy {
   }
   // Handles questions only, in the middle of this handler, until one says 0.
   void receive(Drain /*message*/) {
+    log_->add("draining");
     bool more = true;
     while (more) {
       ASSERT_TRUE(this_actor::handle_for(this, kForever, [&](this_actor::Waiting<Busy> waiting) {
@@ -144,13 +145,14 @@ TEST_P(Priorities, messages_of_timers_have_them_too) {
 
 TEST_P(Priorities, what_is_wanted_out_of_turn_is_found_in_front_of_what_was_looked_at) {
   busy.send(Drain{});
+  ASSERT_TRUE(eventually([this] { return line() == "draining"; }));
   for (int i = 1; i <= 3; ++i) busy.send(Plain{i});
   EXPECT_EQ(busy.ask(Question{2}, kForever), 2);
   busy.send(Info{1});
   EXPECT_EQ(busy.ask(Question{1}, kForever), 1);
   EXPECT_EQ(busy.ask(Question{0}, kForever), 0);
   wait_for_idle();
-  EXPECT_EQ(line(), "question2 question1 question0 drained info1 plain1 plain2 plain3");
+  EXPECT_EQ(line(), "draining question2 question1 question0 drained info1 plain1 plain2 plain3");
 }
 
 // Filing does not search: a hundred thousand in front of as many take as long as they would behind.

@@ -87,8 +87,8 @@ std::uint64_t name_of(const State& state) noexcept {
 
 // Who holds it now, 0: time was up.
 std::uint64_t Mutex::take(Timeout timeout) {
+  const bool is_isolated = core::may_have_owner();  // first: what follows may change threads
   const wait::Holder self = me();
-  const bool is_isolated = core::may_have_owner();
   if (is_isolated) [[unlikely]]
     core::expect_belonging();
   State& state = state_of(state_);

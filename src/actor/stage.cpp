@@ -9,6 +9,7 @@
 #include "core/domain.hpp"
 #include "core/drive.hpp"
 #include "core/slab.hpp"
+#include "machine/pages.hpp"
 
 namespace bulkhead {
 
@@ -26,16 +27,30 @@ void check(const char* setting, std::size_t given, std::size_t least, std::size_
                     std::to_string(most));
 }
 
+// All of it is taken, and written to: a machine that has less would come to a standstill.
+void check_memory(const core::StageBounds& bounds) {
+  const std::size_t wanted = bounds.messages * (core::kSmallestBlock << bounds.message_class);
+  const std::size_t there_is = machine::memory_bytes();
+  if (wanted <= there_is) return;
+  throw ConfigError("bulkhead: StageConfig: the mailboxes of " + std::to_string(bounds.actors) +
+                    " actors, with " + std::to_string(bounds.mailbox) +
+                    " messages each, would take " + std::to_string(wanted) +
+                    " bytes; the machine has " + std::to_string(there_is));
+}
+
 core::StageBounds bounds_of(const StageConfig& config) {
   check("actors", config.actors, 1, kMostActors);
   check("mailbox", config.mailbox, 1, kMostMailbox);
   check("message_bytes", config.message_bytes, 1, kMostMessageBytes);
   check("timers", config.timers, 0, kMostTimers);
-  return {.actors = config.actors,
-          .messages = config.actors * config.mailbox + config.timers,
-          .message_class = core::block_class(sizeof(Signal) + config.message_bytes),
-          .timers = static_cast<std::uint32_t>(config.timers),
-          .mailbox = config.mailbox};
+  const core::StageBounds bounds{
+      .actors = config.actors,
+      .messages = config.actors * config.mailbox + config.timers,
+      .message_class = core::block_class(sizeof(Signal) + config.message_bytes),
+      .timers = static_cast<std::uint32_t>(config.timers),
+      .mailbox = config.mailbox};
+  check_memory(bounds);
+  return bounds;
 }
 
 Config config_of(const StageConfig& stage) {
@@ -95,8 +110,8 @@ Stage::~Stage() {
         stderr);
     return;
   }
-  domain_->leave_stage();
   if (domain_->running()) domain_->stop(core::Domain::Left::kIdle);
+  domain_->leave_stage();
   core::Domain::give(*domain_);
 }
 

@@ -114,7 +114,8 @@ void take_exits_out(Core& core, Slot& slot, Pid actor) noexcept;
 /// it is spent, null when it has been queued as a message. Owner.
 Signal* hear_exit(Slot& slot, Signal* signal) noexcept;
 /// Makes a message of a signal that has been heard. Returns null.
-Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops) noexcept;
+Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops,
+                    std::uint8_t flags = Signal::kLosesNothing) noexcept;
 /// Of exits that have been heard.
 extern const SignalOps kSpentExit;
 

@@ -33,7 +33,6 @@ Compartment* compartment_of(const Slot& slot) noexcept {
 Compartment* make_compartment(std::size_t heap_limit) {
   learn_what_can_be_contained();
   auto compartment = std::make_unique<Compartment>();
-  compartment->heap_limit = heap_limit;
   if (memory::kHeapsAreUsed) {
     compartment->heap = memory::Heap::take(heap_limit);
     if (compartment->heap == nullptr) throw std::bad_alloc();

@@ -50,7 +50,6 @@ struct Compartment {
   bool is_lost = false;  // it has trapped, or its memory is discarded: nothing there is touched
   Seed* seed = nullptr;  // when it restarts in place
   Restarts restarts;
-  std::size_t heap_limit = 0;
   bool is_built = false;
 };
 

@@ -15,9 +15,9 @@ namespace bulkhead::core {
 
 const SignalOps kSpentExit = {nullptr, &handler::destroy<Exited>, "exit"};
 
-Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops) noexcept {
+Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops, std::uint8_t flags) noexcept {
   signal->ops = ops;
-  signal->flags = Signal::kLosesNothing;
+  signal->flags = flags;
   if (ops->priority == Priority::kOrdinary) {
     slot.append(signal);
   } else {

@@ -98,16 +98,8 @@ bool end_request(void* requester, RequestRef request) noexcept {
 }
 
 Signal* queue_response(void* requester, Signal* signal, const SignalOps* ops) noexcept {
-  Slot& slot = *static_cast<Slot*>(requester);
-  signal->ops = ops;
-  signal->flags &= Signal::kCrosses;
-  if (ops->priority == Priority::kOrdinary) {
-    slot.append(signal);
-  } else {
-    signal->flags |= Signal::kFirst;
-    file(slot, signal, *Core::current());
-  }
-  return nullptr;
+  const auto flags = static_cast<std::uint8_t>(signal->flags & Signal::kCrosses);
+  return queue_heard(*static_cast<Slot*>(requester), signal, ops, flags);
 }
 
 void drop_request(RequestRef request) noexcept {

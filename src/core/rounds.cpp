@@ -1,5 +1,7 @@
 // How a core runs its actors in rounds (RunQueue::kRounds), on a thread of its own, or on one that
 // is lent to it for a while (drive.hpp).
+#include <new>
+
 #include "core/core.hpp"
 #include "core/domain.hpp"
 #include "core/drive.hpp"
@@ -63,7 +65,10 @@ bool Core::begin_round() {
 
 // What is taken is given back at once, and stays.
 void Core::reserve(const StageBounds& bounds) {
-  become_current();
+  const struct Seated {
+    explicit Seated(Core& core) noexcept { core.become_current(); }
+    ~Seated() { resign(); }
+  } seated(*this);
   ready.reserve(bounds.actors);
   pool.reserve(bounds.message_class, bounds.messages);
   // Ticks and responses are a little larger than what they bring.
@@ -72,7 +77,8 @@ void Core::reserve(const StageBounds& bounds) {
   pool_chunks.store(pool.chunks(), std::memory_order_relaxed);
   free_timers.reserve(bounds.timers);
   Slot* taken = nullptr;
-  for (std::size_t i = 0; i < bounds.actors; ++i) {
+  std::size_t missing = bounds.actors;
+  for (; missing > 0; --missing) {
     Slot* slot = take_slot();
     if (slot == nullptr) break;
     slot->next_free = taken;
@@ -83,7 +89,7 @@ void Core::reserve(const StageBounds& bounds) {
     taken = slot->next_free;
     give_slot(*slot);
   }
-  resign();
+  if (missing > 0) throw std::bad_alloc();
 }
 
 // --- a stage -------------------------------------------------------------------------------------

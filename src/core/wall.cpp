@@ -288,7 +288,8 @@ void Core::take_over_wall(const Slot& slot, Signal* signal) {
 void* build_anew(Compartment& compartment, const ActorClass& kind) noexcept {
   try {
     const std::unique_ptr<Compartment, void (*)(Compartment*)> fresh(
-        make_compartment(compartment.heap_limit), discard_compartment);
+        make_compartment(compartment.heap != nullptr ? compartment.heap->limit() : 0),
+        discard_compartment);
     void* state = take_in_compartment(*fresh, kind.size, kind.alignment);
     if (state == nullptr) return nullptr;
     {

@@ -3,7 +3,7 @@
 // actor's own is not counted, as nobody else can want it.
 //
 // The functions that lock are interposed (interposed.hpp); what the C library locks itself is not
-// seen. For a thread that counts nothing it costs a comparison.
+// seen. For a thread that counts nothing it costs a comparison, and a call by way of a pointer.
 #pragma once
 
 #include <cstddef>

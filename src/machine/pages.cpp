@@ -72,4 +72,9 @@ void discard(void* begin, std::size_t bytes) noexcept { madvise(begin, bytes, MA
 
 void release(void* begin, std::size_t bytes) noexcept { munmap(begin, bytes); }
 
+std::size_t memory_bytes() noexcept {
+  return static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
+         static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+}
+
 }  // namespace bulkhead::machine

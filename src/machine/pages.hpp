@@ -46,6 +46,8 @@ class NoAddressSpace : public std::bad_alloc {
 /// Does a reservation take time in proportion to its size? So it is in emulators of user mode (QEMU
 /// before 8.1: 10 s for 1 TiB). They are known by what every kernel has and they have not, a vDSO.
 [[nodiscard]] bool reserving_takes_time() noexcept;
+/// How much memory the machine has.
+[[nodiscard]] std::size_t memory_bytes() noexcept;
 /// Makes reserved pages usable; they read as zero. Throws std::bad_alloc.
 void commit(void* begin, std::size_t bytes);
 /// Asks for huge pages: a burst then costs one fault per 2 MiB instead of 512.

@@ -417,6 +417,15 @@ TEST(Stages, refuse_what_makes_no_sense) {
   EXPECT_EQ(refused([](StageConfig& c) { c.stack_size = 1; }),
             "bulkhead: Config::stack_size is 1 bytes; it must be 16 KiB to 1 GiB");
   EXPECT_EQ(refused([](StageConfig&) {}), "");
+  // Each in its bounds, and together more than there is.
+  const std::string much = refused([](StageConfig& c) {
+    c.actors = 1'000'000;
+    c.mailbox = 1'000'000;
+  });
+  EXPECT_EQ(much.find("bulkhead: StageConfig: the mailboxes of 1000000 actors, with 1000000 "
+                      "messages each, would take 64000000000000 bytes; the machine has "),
+            0U)
+      << much;
 }
 
 TEST(Stages, are_for_threads_outside) {

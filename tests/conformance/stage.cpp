@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <thread>
 #include <vector>
@@ -373,7 +374,8 @@ TEST(Stages, contain_traps) {
     void receive(int* /*nowhere*/) = delete;
     void receive(int how) {
       std::vector<char> garbage(1000, 'x');
-      if (how == 1) *reinterpret_cast<volatile int*>(how) = 1;
+      volatile std::uintptr_t nowhere = 4;  // which the compiler must not see
+      if (how == 1) *reinterpret_cast<volatile int*>(nowhere) = 1;
       if (how == 2) std::abort();
     }
   };

@@ -82,6 +82,12 @@ endforeach()
 
 # --- tests/<suite>/*.cpp: programs that see the public headers only ---
 
+# Their traps are also those of the standard library's checks, which are off in a release.
+foreach(file IN ITEMS conformance/traps conformance/traps_in_places stress/many_traps)
+  set_source_files_properties(tests/${file}.cpp
+    PROPERTIES COMPILE_DEFINITIONS _GLIBCXX_ASSERTIONS)
+endforeach()
+
 foreach(suite IN ITEMS conformance stress regress)
   bulkhead_glob(suite_sources tests/${suite} "*.cpp")
   if(suite_sources)

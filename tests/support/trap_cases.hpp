@@ -22,6 +22,10 @@
 #include <thread>
 #include <vector>
 
+// What assert() calls, which <cassert> does not declare where NDEBUG is defined.
+extern "C" [[noreturn]] void __assert_fail(const char* assertion, const char* file,
+                                           unsigned int line, const char* function) noexcept;
+
 namespace support {
 
 inline int* volatile nowhere = nullptr;

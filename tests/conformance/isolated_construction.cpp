@@ -84,6 +84,7 @@ TEST_P(IsolatedConstruction, is_the_childs_own) {
        {std::pair(Birth::kWell, "normal"), std::pair(Birth::kThrows, "panic: not today"),
         std::pair(Birth::kTraps, "trapped: access"), std::pair(Birth::kDeclines, "normal"),
         std::pair(Birth::kTooLarge, "trapped: memory")}) {
+    if (how == Birth::kTooLarge && !has_heaps()) continue;  // the process's memory has no limit
     started = handled = 0;
     parent.send(how);
     wait_for_idle();
@@ -96,8 +97,8 @@ TEST_P(IsolatedConstruction, is_the_childs_own) {
     EXPECT_EQ(handled, how == Birth::kWell ? 1 : 0);
   }
   const Stats stats = runtime.stats();
-  EXPECT_EQ(stats.actors_started, 6);
-  EXPECT_EQ(stats.actors_ended, 5);
+  EXPECT_EQ(stats.actors_started, expected.size() + 1);
+  EXPECT_EQ(stats.actors_ended, expected.size());
   EXPECT_EQ(heaps_live(), 0);
 }
 

@@ -10,7 +10,7 @@ namespace bulkhead::core {
 void learn_what_can_be_contained() noexcept {
   static const bool learnt = [] {
     machine::learn_c_library();
-    machine::set_own_memory(
+    machine::begin_to_count_locks(
         [](const void* address) { return memory::owner_of(address) != nullptr; });
     return true;
   }();

@@ -7,18 +7,22 @@
 
 #include "base/sanitizers.hpp"
 #include "machine/interposed.hpp"
+#include "sync/atomic.hpp"
 
 namespace bulkhead::machine {
 
 namespace {
 
 constinit thread_local HeldLocks* tl_held [[gnu::tls_model("initial-exec")]] = nullptr;
-bool (*is_own_memory)(const void*) = nullptr;
+// Null as long as nothing counts.
+sync::RealSync::atomic<bool (*)(const void*)> is_own_memory{nullptr};
 
 }  // namespace
 
 void count_locks(HeldLocks* held) noexcept { tl_held = held; }
-void set_own_memory(bool (*is_own)(const void* address)) noexcept { is_own_memory = is_own; }
+void begin_to_count_locks(bool (*is_own)(const void* address)) noexcept {
+  is_own_memory.store(is_own, std::memory_order_relaxed);
+}
 
 }  // namespace bulkhead::machine
 
@@ -29,10 +33,15 @@ namespace bulkhead::machine {
 
 namespace {
 
+// Asked first, so that a process without isolated actors pays for a jump only.
+[[gnu::always_inline]] inline bool counts() noexcept {
+  return is_own_memory.load(std::memory_order_relaxed) != nullptr;
+}
+
 bool is_shared(const HeldLocks& held, const void* lock) noexcept {
   const auto* at = static_cast<const std::byte*>(lock);
   const bool on_stack = at >= held.stack && at < held.end_of_stack;
-  return !on_stack && (is_own_memory == nullptr || !is_own_memory(lock));
+  return !on_stack && !is_own_memory.load(std::memory_order_relaxed)(lock);
 }
 
 int took(const void* lock, int result) noexcept {
@@ -59,17 +68,19 @@ using namespace bulkhead::machine;  // NOLINT: for the definitions below
 #define BULKHEAD_TAKES(name, lock_type)                 \
   [[gnu::weak]] int name(lock_type* lock) noexcept {    \
     static constinit Next<int(lock_type*)> next(#name); \
+    if (!counts()) return next.get()(lock);             \
     return took(lock, next.get()(lock));                \
   }
 #define BULKHEAD_TAKES_IN_TIME(name, lock_type)                             \
   [[gnu::weak]] int name(lock_type* lock, const timespec* until) noexcept { \
     static constinit Next<int(lock_type*, const timespec*)> next(#name);    \
+    if (!counts()) return next.get()(lock, until);                          \
     return took(lock, next.get()(lock, until));                             \
   }
 #define BULKHEAD_GIVES(name, lock_type)                 \
   [[gnu::weak]] int name(lock_type* lock) noexcept {    \
     static constinit Next<int(lock_type*)> next(#name); \
-    gives(lock);                                        \
+    if (counts()) gives(lock);                          \
     return next.get()(lock);                            \
   }
 

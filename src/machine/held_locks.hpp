@@ -3,7 +3,7 @@
 // actor's own is not counted, as nobody else can want it.
 //
 // The functions that lock are interposed (interposed.hpp); what the C library locks itself is not
-// seen. For a thread that counts nothing it costs a comparison, and a call by way of a pointer.
+// seen. In a process where nothing counts yet it costs a comparison, and a jump by way of a pointer.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@ struct HeldLocks {
 /// The code that runs on the calling thread counts there from now on; null: nowhere.
 void count_locks(HeldLocks* held) noexcept;
 
-/// Which addresses lie in the heap of an actor, and so in nobody's who may want a lock. Once per
-/// process.
-void set_own_memory(bool (*is_own)(const void* address)) noexcept;
+/// From now on locks are counted. `is_own` says which addresses lie in the heap of an actor, and so
+/// in nobody's who may want a lock. Once per process.
+void begin_to_count_locks(bool (*is_own)(const void* address)) noexcept;
 
 }  // namespace bulkhead::machine

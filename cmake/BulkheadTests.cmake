@@ -106,9 +106,10 @@ endforeach()
 # All of them run with BULKHEAD_TEST_RUN_QUEUE=<kind>, too; these take less than a minute.
 
 set(run_queue_suites Order Ask AskWhileWaiting Timers Ticks TicksEnding Requests RequestsEnding
-  ReceiveTimeouts WaitingAtChannels EndedAtChannels WaitingSelects SelectActor Mailboxes
-  StopRequests Stopping Joining Lifecycle Shutdown OwnThread Stuck StuckCalls StuckHome Mutexes
-  Roaming Links Exits Monitors Registry Priorities ServerCalls SupervisorRestart)
+  Watches WatchesEnding ReceiveTimeouts WaitingAtChannels EndedAtChannels WaitingSelects
+  SelectActor Mailboxes StopRequests Stopping Joining Lifecycle Shutdown OwnThread Stuck
+  StuckCalls StuckHome Mutexes Roaming Links Exits Monitors Registry Priorities ServerCalls
+  SupervisorRestart)
 bulkhead_glob(conformance_sources tests/conformance "*.cpp")
 foreach(suite IN LISTS run_queue_suites)
   set(found FALSE)

@@ -18,3 +18,4 @@
 #include "bulkhead/net/lookup.hpp"
 #include "bulkhead/net/stream.hpp"
 #include "bulkhead/net/wait.hpp"
+#include "bulkhead/net/watch.hpp"

@@ -65,8 +65,9 @@ struct OpenRequest {
 /// Opens a request of the running actor, and starts its time: it may be decided the next moment.
 /// Throws CapacityError, std::bad_alloc.
 [[nodiscard]] OpenRequest open_request(Pending& pending, Timeout timeout);
-/// Throws std::logic_error when the running actor is another one. False when it is ending.
-[[nodiscard]] bool may_request(Pid requester);
+/// Throws std::logic_error, which names `function`, when the running actor is another one. False
+/// when it is ending.
+[[nodiscard]] bool is_caller(Pid actor, const char* function);
 /// The requester gets to know of it: its record is given back. Owner. False when it has left it.
 [[nodiscard]] bool end_request(void* requester, RequestRef request) noexcept;
 /// Makes a message of the news that have been heard. Returns null.
@@ -173,7 +174,7 @@ constexpr void check_requester() {
 
 template <class S, class R, bool kGoesFirst, class M>
 RequestRef request(Pid requester, Pid to, M& message, const SignalOps* ops, Timeout timeout) {
-  if (!core::may_request(requester)) return RequestRef();
+  if (!core::is_caller(requester, "request")) return RequestRef();
   core::Admission admission;
   if constexpr (kGoesFirst) {
     admission = prepare_first<M, Question<M>>(to, ops->priority);

@@ -128,6 +128,8 @@ bool Commons::take_out(Timer& timer, machine::Nanoseconds now) noexcept {
     }
     case TimerKind::kRequest:
       return is_time_up(static_cast<SendTimer&>(timer));
+    case TimerKind::kWatch:
+      break;
   }
   return false;
 }
@@ -149,6 +151,8 @@ void Commons::deliver(Core& core, Timer& timer) {
       break;
     case TimerKind::kRequest:
       answer_too_late(static_cast<SendTimer&>(timer));
+      break;
+    case TimerKind::kWatch:
       break;
   }
 }

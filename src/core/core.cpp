@@ -281,6 +281,8 @@ void Core::fire(Timer& timer) {
       if (is_time_up(static_cast<SendTimer&>(timer)))
         answer_too_late(static_cast<SendTimer&>(timer));
       break;
+    case TimerKind::kWatch:
+      break;
   }
 }
 
@@ -428,7 +430,7 @@ void Core::release_block(void* block, std::uint16_t owner, std::uint8_t size_cla
     return;
   }
   if (owner == kTickPool) {
-    give_tick(static_cast<Signal*>(block), *this);
+    give_tick(static_cast<Signal*>(block), this);
     return;
   }
   // Not ours: home in batches.
@@ -459,26 +461,26 @@ void release_anywhere(void* block, std::uint16_t pool, std::uint8_t size_class,
                       Core* core) noexcept {
   if (core != nullptr) {
     core->release_block(block, pool, size_class);
-  } else {
-    BULKHEAD_ASSERT(pool == kHeapPool, "a thread outside takes memory of the process's heap");
+  } else if (pool == kHeapPool) {
     memory::give_to_heap(block);
+  } else {
+    auto* free = static_cast<memory::Block*>(block);
+    free->size_class = size_class;
+    core_at(pool)->pool.give_remote(free, free);
   }
 }
 
 void release_anywhere(Signal* signal) noexcept {
   if (Core* core = Core::current(); core != nullptr) {
     core->release(signal);
-  } else if (signal->pool == kHeapPool) {
-    memory::give_to_heap(signal);
   } else if (signal->pool == kBondPool) {
     give_bond(signal);
   } else if (signal->pool == kMessageHeap) {
     give_message_heap(signal);
+  } else if (signal->pool == kTickPool) {
+    give_tick(signal, nullptr);
   } else {
-    Core* owner = core_at(signal->pool);
-    auto* block = reinterpret_cast<memory::Block*>(signal);
-    block->size_class = signal->size_class;
-    owner->pool.give_remote(block, block);
+    release_anywhere(signal, signal->pool, signal->size_class, nullptr);
   }
 }
 

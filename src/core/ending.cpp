@@ -54,7 +54,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   Bond* untold = nullptr;
   if (slot.extras != nullptr) {
     untold = leave_all(slot, exit);
-    leave_requests(slot, *current());
+    leave_what_others_know(slot, *current());
   }
   slot.lives = false;
   // From here on nobody reaches it any more.

@@ -2,6 +2,7 @@
 
 #include <new>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 #include "core/compartment.hpp"
@@ -16,6 +17,8 @@ namespace {
 
 using Records = RecordSlab<SendTimer>;
 
+}  // namespace
+
 void take_slot_for(SendTimer& timer) {
   if (timer.slot != nullptr) return;
   timer.slot = Slab::process().take_unused();
@@ -23,14 +26,12 @@ void take_slot_for(SendTimer& timer) {
   timer.slot->home.store(kRequestHome, std::memory_order_release);
 }
 
-}  // namespace
-
-bool may_request(Pid requester) {
+bool is_caller(Pid actor, const char* function) {
   const BrieflyInside inside;
   const Core* core = inside.core();
-  if (core == nullptr || core->running == nullptr || pid_of(*core->running) != requester) {
-    throw std::logic_error(
-        "bulkhead: request was called outside the actor that is to get the response");
+  if (core == nullptr || core->running == nullptr || pid_of(*core->running) != actor) {
+    throw std::logic_error(std::string("bulkhead: ") + function +
+                           " was called outside the actor that is to get the message");
   }
   return !core->running->has(Slot::kEnding);
 }

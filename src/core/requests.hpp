@@ -29,6 +29,8 @@
 
 namespace bulkhead::core {
 
+/// Gives the record the slot that others claim. Throws std::bad_alloc.
+void take_slot_for(SendTimer& timer);
 /// Its wait has been claimed: makes the response, and sends it. Any thread, inside.
 void respond(Slot& slot) noexcept;
 /// When it is due: false when it is decided already. Else the caller has decided it,

@@ -10,6 +10,7 @@
 #include "core/inside.hpp"
 #include "core/requests.hpp"
 #include "core/slab.hpp"
+#include "core/watches.hpp"
 
 namespace bulkhead::core {
 
@@ -134,12 +135,24 @@ std::uint32_t start_send_timer(Core& core, Slot& slot, SendTimer& timer,
   return start(core, slot, timer, delay);
 }
 
+std::uint32_t keep_send_timer(Core& core, Slot& slot, SendTimer& timer) noexcept {
+  timer.owner.store(pid_of(slot), std::memory_order_relaxed);
+  const TimersOf timers(slot, core);
+  link_to_owner(*slot.extras, timer);
+  return next_generation(timer);
+}
+
 void unlink_from_owner(SendTimer& timer) noexcept { unlink(timer); }
 
 void retire_send_timer(SendTimer& timer) noexcept { retire(timer); }
 
-void end_timers(Slot& slot, Core& core) noexcept {
+void leave_what_others_know(Slot& slot, Core& core) noexcept {
   leave_requests(slot, core);
+  end_watches(slot, core);
+}
+
+void end_timers(Slot& slot, Core& core) noexcept {
+  leave_what_others_know(slot, core);
   for (;;) {
     SendTimer* timer = nullptr;
     bool is_mine = false;
@@ -167,7 +180,7 @@ void unfile_timers(Slot& slot, Core& from) noexcept {
 void file_timers(Slot& slot, Core& to) noexcept {
   if (slot.extras == nullptr) return;
   for (SendTimer* timer = slot.extras->timers; timer != nullptr; timer = timer->next_of_owner) {
-    to.timers.start_at(*timer, timer->due);
+    if (timer->kind != TimerKind::kWatch) to.timers.start_at(*timer, timer->due);
   }
 }
 
@@ -221,9 +234,28 @@ void discard_send_timer(SendTimer& timer, Core& core) noexcept { discard(timer, 
   signal.ops = &kEmpty;
 }
 
-void give_tick(Signal* signal, Core& core) noexcept {
+void give_tick(Signal* signal, Core* core) noexcept {
   Tick& tick = Tick::of(*signal);
-  if (tick.loan.come_home()) core.release_block(&tick, tick.pool, tick.size_class);
+  if (tick.watches) {
+    give_watch_back(Watching::of(*signal), core);
+  } else if (tick.loan.come_home()) {
+    release_anywhere(&tick, tick.pool, tick.size_class, core);
+  }
+}
+
+TickMemory take_tick_memory(Core& core, std::size_t bytes) {
+  const std::uint8_t size_class = block_class(bytes);
+  if (size_class == memory::kHeapClass) {
+    return {memory::take_from_heap(bytes), kHeapPool, size_class};
+  }
+  return {core.pool.take(size_class), core.index, size_class};
+}
+
+Signal* make_tick_signal(Tick& tick) noexcept {
+  Signal* signal = new (tick.signal()) Signal{};
+  signal->pool = kTickPool;
+  signal->size_class = memory::kHeapClass;
+  return signal;
 }
 
 // --- the actor that starts and ends them ---------------------------------------------------------
@@ -247,15 +279,11 @@ namespace {
 
 // For the actor that sends again and again.
 Tick* make_tick(Core& core, std::size_t bytes) {
-  const std::size_t all = sizeof(Tick) + bytes;
-  const std::uint8_t size_class = block_class(all);
-  const bool in_pool = size_class != memory::kHeapClass;
-  auto* tick = new (in_pool ? core.pool.take(size_class) : memory::take_from_heap(all)) Tick{};
-  tick->size_class = size_class;
-  tick->pool = in_pool ? core.index : kHeapPool;
-  Signal* signal = new (tick->signal()) Signal{};
-  signal->pool = kTickPool;
-  signal->size_class = memory::kHeapClass;
+  const TickMemory memory = take_tick_memory(core, sizeof(Tick) + bytes);
+  auto* tick = new (memory.block) Tick{};
+  tick->size_class = memory.size_class;
+  tick->pool = memory.pool;
+  make_tick_signal(*tick);
   return tick;
 }
 
@@ -318,7 +346,7 @@ bool cancel(TimerRef reference, std::chrono::nanoseconds* left) {
     core::TimersOf timers(slot, core);
     if (found->generation.load(std::memory_order_relaxed) != reference.generation() ||
         found->owner.load(std::memory_order_relaxed) != core::pid_of(slot) ||
-        found->kind == core::TimerKind::kRequest) {
+        found->kind == core::TimerKind::kRequest || found->kind == core::TimerKind::kWatch) {
       return false;
     }
     if (left != nullptr) *left = std::chrono::nanoseconds(core::time_left(*found));

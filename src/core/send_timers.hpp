@@ -21,6 +21,7 @@ namespace bulkhead::core {
 /// Before the signal that it sends.
 struct alignas(kMaxMessageAlignment) Tick {
   sync::Loan<RealSync> loan;
+  bool watches;             // a watch's: watches.hpp
   std::uint8_t size_class;  // of the memory of both
   std::uint16_t pool;       // whose it is
   CopyMessage copy;
@@ -41,6 +42,7 @@ struct alignas(kMaxMessageAlignment) Tick {
 /// | kSend    | what is sent               | is sent                                            |
 /// | kTick    | what is copied             | a copy is sent, and it is started again            |
 /// | kRequest | what the answer is sent in | the answer is that it came too late: requests.hpp  |
+/// | kWatch   |                            | it is at no time: watches.hpp                      |
 struct SendTimer : Timer {
   RealSync::atomic<std::uint32_t> generation;  // odd while the timer is used
   std::uint32_t index;
@@ -50,9 +52,9 @@ struct SendTimer : Timer {
   const SignalOps* ops;
   SendTimer* next_of_owner;
   SendTimer* previous_of_owner;
-  Tick* tick;           // of kTick
-  Slot* slot;           // that whoever answers a request claims; made for the first one, and kept
-  std::uint64_t epoch;  // of kRequest
+  Tick* tick;           // of kTick, kWatch
+  Slot* slot;           // that others claim, of kRequest and kWatch; made for the first, and kept
+  std::uint64_t epoch;  // of its wait
 
   SendTimer*& next_free() noexcept { return next_of_owner; }
 };
@@ -88,11 +90,15 @@ class TimersOf {
 /// Starts one that has all that its kind needs. Owner. Returns its generation.
 std::uint32_t start_send_timer(Core& core, Slot& slot, SendTimer& timer,
                                machine::Nanoseconds delay) noexcept;
+/// The same with one that is due at no time.
+std::uint32_t keep_send_timer(Core& core, Slot& slot, SendTimer& timer) noexcept;
 /// Takes one that is out of its wheel from its owner, which has none of it any more.
 void retire_send_timer(SendTimer& timer) noexcept;
 /// The same, but who refers to it still does. Owner, under the lock if there is one.
 void unlink_from_owner(SendTimer& timer) noexcept;
 
+/// Those that others know of: requests and watches. Owner.
+void leave_what_others_know(Slot& slot, Core& core) noexcept;
 /// All of an actor's. Owner.
 void end_timers(Slot& slot, Core& core) noexcept;
 /// Timers leave their core's wheel, and join the next one's.
@@ -123,7 +129,19 @@ void discard_send_timer(SendTimer& timer, Core& core) noexcept;
 }
 /// Such a one is handled by nobody: to deliver it does nothing.
 void empty_if_over(Signal& signal) noexcept;
-/// Its message has been handled, or dropped.
-void give_tick(Signal* signal, Core& core) noexcept;
+/// Its message has been handled, or dropped. Any thread; null: outside.
+void give_tick(Signal* signal, Core* core) noexcept;
+
+// --- the memory of ticks -------------------------------------------------------------------------
+
+struct TickMemory {
+  void* block;
+  std::uint16_t pool;
+  std::uint8_t size_class;
+};
+/// Throws std::bad_alloc.
+[[nodiscard]] TickMemory take_tick_memory(Core& core, std::size_t bytes);
+/// Makes the signal that follows a tick.
+Signal* make_tick_signal(Tick& tick) noexcept;
 
 }  // namespace bulkhead::core

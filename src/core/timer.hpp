@@ -20,6 +20,7 @@ enum class TimerKind : std::uint8_t {
   kSend,            // delivers a message: send_timers.hpp
   kTick,            // the same, again and again
   kRequest,         // ends the wait for an answer: requests.hpp
+  kWatch,           // is never due: watches.hpp
 };
 
 struct Timer {

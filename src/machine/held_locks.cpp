@@ -7,7 +7,6 @@
 
 #include "base/sanitizers.hpp"
 #include "machine/interposed.hpp"
-#include "sync/atomic.hpp"
 
 namespace bulkhead::machine {
 
@@ -15,13 +14,13 @@ namespace {
 
 constinit thread_local HeldLocks* tl_held [[gnu::tls_model("initial-exec")]] = nullptr;
 // Null as long as nothing counts.
-sync::RealSync::atomic<bool (*)(const void*)> is_own_memory{nullptr};
+bool (*own_memory)(const void*) = nullptr;
 
 }  // namespace
 
 void count_locks(HeldLocks* held) noexcept { tl_held = held; }
 void begin_to_count_locks(bool (*is_own)(const void* address)) noexcept {
-  is_own_memory.store(is_own, std::memory_order_relaxed);
+  __atomic_store_n(&own_memory, is_own, __ATOMIC_RELAXED);
 }
 
 }  // namespace bulkhead::machine
@@ -35,13 +34,13 @@ namespace {
 
 // Asked first, so that a process without isolated actors pays for a jump only.
 [[gnu::always_inline]] inline bool counts() noexcept {
-  return is_own_memory.load(std::memory_order_relaxed) != nullptr;
+  return __atomic_load_n(&own_memory, __ATOMIC_RELAXED) != nullptr;
 }
 
 bool is_shared(const HeldLocks& held, const void* lock) noexcept {
   const auto* at = static_cast<const std::byte*>(lock);
   const bool on_stack = at >= held.stack && at < held.end_of_stack;
-  return !on_stack && !is_own_memory.load(std::memory_order_relaxed)(lock);
+  return !on_stack && !__atomic_load_n(&own_memory, __ATOMIC_RELAXED)(lock);
 }
 
 int took(const void* lock, int result) noexcept {

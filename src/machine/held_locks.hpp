@@ -3,7 +3,7 @@
 // actor's own is not counted, as nobody else can want it.
 //
 // The functions that lock are interposed (interposed.hpp); what the C library locks itself is not
-// seen. In a process where nothing counts yet it costs a comparison, and a jump by way of a pointer.
+// seen. In a process where nothing counts yet it costs a comparison, and a jump through a pointer.
 #pragma once
 
 #include <cstddef>

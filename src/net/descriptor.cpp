@@ -65,9 +65,9 @@ std::expected<Descriptor, int> adopted(int result) {
   }
 }
 
-Hold::Hold(const Descriptor& descriptor) noexcept : generation_(descriptor.generation()) {
-  if (descriptor.number() < 0) return;
-  Entry& entry = entry_at(descriptor.number());
+Hold::Hold(int fd, std::uint64_t generation) noexcept : generation_(generation) {
+  if (fd < 0) return;
+  Entry& entry = entry_at(fd);
   Access access = entry.readiness.hold(generation_);
   while (access == Access::kBusy) {
     sync::RealSync::spin_hint();  // another thread is within a system call that does not wait

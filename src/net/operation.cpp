@@ -66,7 +66,13 @@ int Operation::wait(Timeout timeout) {
 // afterwards.
 int Operation::park(machine::Nanoseconds timeout) {
   const core::Inside inside;
-  if (const int error = entry_->watch(direction_); error != 0) return error;
+  const auto& readiness = entry_->readiness;
+  const Direction other = direction_ == Direction::kRead ? Direction::kWrite : Direction::kRead;
+  const bool others_wait = readiness.awaited(other) || readiness.watched();
+  if (const int error = entry_->register_here(others_wait); error != 0) {
+    entry_->not_registered();
+    return error;
+  }
   if (!core::Core::current()->may_wait()) return ECANCELED;
   std::uint64_t epoch = 0;
   try {

@@ -14,8 +14,9 @@
 // | End     | a read will not run dry any more | report, leave       | enter, look |
 // | Out     | a write may succeed              | open, report, leave | enter, look |
 //
-// Beside it, for each direction, there is one place for the waiter: its slot and the epoch of its
-// wait.
+// Beside it there are places, each for one who waits: the reader, the writer, and the watch, which
+// is to be told of either (watch.cpp). A place has the index of the waiter's slot, or of the
+// watch's record, and the lowest bits of its wait's epoch.
 //
 // Rules
 //  R1  Between enter and leave an actor has its direction to itself, and the descriptor stays open
@@ -30,16 +31,18 @@
 //  R4  No readiness is lost: a waiter puts itself in its place and then looks at the word; a report
 //      marks the word and then looks who waits. Both are sequentially consistent, so one sees the
 //      other. [pair readiness.wait]  The same holds for close.
-//  R5  A reporter may be late: the waiter that it has seen has gone, another stands in its place.
-//      It claims only a pair of slot and epoch that belong together: the place holds the slot and
-//      the low bits of the epoch in one word, and the epoch that is read after it must match. If it
-//      does not, a newer waiter has come since, which has looked at the word after the report.
+//  R5  A reporter may be late: the waiter that it has seen has gone. It claims only the wait whose
+//      epoch it has seen; a newer waiter has looked at the word after the report.
 //  R6  Reports of an earlier owner's events do no harm: see R2.
 //  R7  A number that is opened while the word is Open was closed behind its owner's back. The
 //      former owner is told that it is closed, and the new one goes on.
 //  R8  An owner that has a descriptor to itself may give it away: the generation moves on in one
 //      step, with all that is known of its readiness, so that of two who hold the number one owns
 //      it. Not while somebody is at work on it, whose leave would be taken for an earlier owner's.
+//  R9  A watch is at no operation, and takes no readiness: it puts itself in its place, and then
+//      asks the kernel. What has become ready before that it sees; of what does so later it is told
+//      [pair readiness.wait], and of a close. There is one: a later one takes the place, and tells
+//      it. Then, or when it wants to wait again, it finds that the place is not its own.
 // Checked by readiness_model.cpp.
 #pragma once
 
@@ -72,13 +75,24 @@ struct Opened {
   bool taken_over;
 };
 
-/// Who waits: the index of its slot, and the epoch of its wait.
+/// Who waits: the index of its slot, and the epoch of its wait, or its lowest bits.
 struct Waiter {
   std::uint32_t slot;
   std::uint64_t epoch;
 };
+/// The same of a watch, which has a record instead, and its interest.
+struct Watcher {
+  std::uint32_t record;
+  std::uint64_t epoch;
+  std::uint64_t ready;  // which bits of readiness it is to be told of
 
-/// `Waiters` has `bool claim(Waiter)` and `void wake(Waiter)`, which is called after a claim.
+  [[nodiscard]] bool is_nobody() const noexcept { return ready == 0; }
+};
+
+inline constexpr unsigned kEpochBits = 35;
+
+/// `Waiters` has, for a Waiter and for a Watcher, `bool claim(of)`, where the epoch is kEpochBits
+/// long, and `void wake(of)`, which is called after a claim.
 template <class Sync, class Waiters>
 class Readiness {
  public:
@@ -95,7 +109,7 @@ class Readiness {
     } while (!word_.compare_exchange_weak(word, fresh, std::memory_order_seq_cst,
                                           std::memory_order_relaxed));
     const bool taken_over = (word & kOpen) != 0;
-    if (taken_over) wake_both(waiters);
+    if (taken_over) wake_all(waiters);
     return {fresh >> kGenerationShift, taken_over};
   }
 
@@ -127,7 +141,6 @@ class Readiness {
   /// nothing may the caller park; in any case it withdraws.
   [[nodiscard]] Look announce(Direction direction, std::uint64_t generation,
                               Waiter waiter) noexcept {
-    epoch(direction).store(waiter.epoch, std::memory_order_relaxed);
     place(direction).store(packed(waiter), std::memory_order_seq_cst);  // [pair readiness.wait]
     return look(direction, generation);
   }
@@ -137,6 +150,28 @@ class Readiness {
     std::uint64_t mine = packed(waiter);
     static_cast<void>(place(direction).compare_exchange_strong(mine, 0, std::memory_order_relaxed,
                                                                std::memory_order_relaxed));
+  }
+
+  /// A watch takes the place, and then asks the kernel. Returns whose it was, for tell_displaced.
+  [[nodiscard]] Watcher watch(Watcher watcher) noexcept {
+    return unpacked(
+        watch_.exchange(packed(watcher), std::memory_order_seq_cst));  // [pair readiness.wait]
+  }
+  static void tell_displaced(Watcher watcher, Waiters& waiters) noexcept {
+    wake_watcher(watcher, kReady, waiters);
+  }
+  /// The watch of that record waits again, which no report knows of any more, and then asks the
+  /// kernel. False when the place is another one's.
+  [[nodiscard]] bool watch_again(Watcher watcher) noexcept {
+    std::uint64_t before = watch_.load(std::memory_order_relaxed);
+    return is_of(before, watcher.record) &&
+           watch_.compare_exchange_strong(before, packed(watcher),
+                                          std::memory_order_seq_cst,  // [pair readiness.wait]
+                                          std::memory_order_relaxed);
+  }
+  /// Whose the place is, now or the last time.
+  [[nodiscard]] Watcher watcher() const noexcept {
+    return unpacked(watch_.load(std::memory_order_relaxed));
   }
 
   /// Ends an operation, and puts readiness back. On kMustClose the caller closes the descriptor.
@@ -153,6 +188,7 @@ class Readiness {
     word_.fetch_or(ready, std::memory_order_seq_cst);  // [pair readiness.wait]
     if ((ready & ready_bits(Direction::kRead)) != 0) wake(Direction::kRead, waiters);
     if ((ready & ready_bits(Direction::kWrite)) != 0) wake(Direction::kWrite, waiters);
+    tell_watch(ready, waiters);
   }
 
   /// Any thread. On kMustClose the caller closes the descriptor; else who leaves last does.
@@ -163,8 +199,11 @@ class Readiness {
       // Seq_cst: as a report [pair readiness.wait]. Acquire: [pair readiness.leave].
     } while (!word_.compare_exchange_weak(word, word | kClosing, std::memory_order_seq_cst,
                                           std::memory_order_relaxed));
-    if ((word & kOperations) == 0) return Closed::kMustClose;
-    wake_both(waiters);
+    if ((word & kOperations) == 0) {
+      tell_watch(kReady, waiters);
+      return Closed::kMustClose;
+    }
+    wake_all(waiters);
     return Closed::kOthersClose;
   }
 
@@ -192,6 +231,10 @@ class Readiness {
   [[nodiscard]] bool awaited(Direction direction) const noexcept {
     return places_[index(direction)].load(std::memory_order_relaxed) != 0;
   }
+  /// Is there a watch, which may wait? A hint.
+  [[nodiscard]] bool watched() const noexcept {
+    return watch_.load(std::memory_order_relaxed) != 0;
+  }
 
  protected:  // for models, which break it
   static constexpr std::uint64_t kOpen = 1;
@@ -203,9 +246,14 @@ class Readiness {
   static constexpr unsigned kGenerationShift = 8;
   static constexpr std::uint64_t kBits = (std::uint64_t{1} << kGenerationShift) - 1;
 
-  // A place: slot + 1 above, low bits of the epoch below; 0 is nobody.
-  static constexpr unsigned kEpochBits = 40;
+  static constexpr std::uint64_t kReady = kIn | kEnd | kOut;
+
+  // A place: slot + 1 above, lowest bits of the epoch below; 0 is nobody. That of a watch has
+  // instead: record, whether it reads, whether it writes, epoch.
   static constexpr std::uint64_t kEpochMask = (std::uint64_t{1} << kEpochBits) - 1;
+  static constexpr std::uint64_t kWatchesIn = std::uint64_t{1} << kEpochBits;
+  static constexpr std::uint64_t kWatchesOut = kWatchesIn << 1;
+  static constexpr unsigned kRecordShift = kEpochBits + 2;
 
   static constexpr unsigned index(Direction direction) noexcept {
     return static_cast<unsigned>(direction);
@@ -224,6 +272,18 @@ class Readiness {
   }
   static constexpr std::uint64_t packed(Waiter waiter) noexcept {
     return (std::uint64_t{waiter.slot} + 1) << kEpochBits | (waiter.epoch & kEpochMask);
+  }
+  static constexpr std::uint64_t packed(Watcher watcher) noexcept {
+    return std::uint64_t{watcher.record} << kRecordShift |
+           ((watcher.ready & kIn) != 0 ? kWatchesIn : 0) |
+           ((watcher.ready & kOut) != 0 ? kWatchesOut : 0) | (watcher.epoch & kEpochMask);
+  }
+  static constexpr Watcher unpacked(std::uint64_t place) noexcept {
+    return {static_cast<std::uint32_t>(place >> kRecordShift), place & kEpochMask,
+            ((place & kWatchesIn) != 0 ? kIn | kEnd : 0) | ((place & kWatchesOut) != 0 ? kOut : 0)};
+  }
+  static constexpr bool is_of(std::uint64_t place, std::uint32_t record) noexcept {
+    return place != 0 && place >> kRecordShift == record;
   }
 
   Look begin(std::uint64_t operation_bit, std::uint64_t taken, std::uint64_t generation) noexcept {
@@ -254,27 +314,32 @@ class Readiness {
   using Word = typename Sync::template atomic<std::uint64_t>;
 
   Word& place(Direction direction) noexcept { return places_[index(direction)]; }
-  Word& epoch(Direction direction) noexcept { return epochs_[index(direction)]; }
 
   void wake(Direction direction, Waiters& waiters) noexcept {
     const std::uint64_t seen =
         place(direction).load(std::memory_order_seq_cst);  // [pair readiness.wait]
     if (seen == 0) return;
-    // At least as new as the place [pair readiness.wait].
-    const std::uint64_t full = epoch(direction).load(std::memory_order_relaxed);
-    if ((full & kEpochMask) != (seen & kEpochMask)) return;  // R5
-    const Waiter waiter{static_cast<std::uint32_t>((seen >> kEpochBits) - 1), full};
-    if (waiters.claim(waiter)) waiters.wake(waiter);
+    const Waiter waiter{static_cast<std::uint32_t>((seen >> kEpochBits) - 1), seen & kEpochMask};
+    if (waiters.claim(waiter)) waiters.wake(waiter);  // R5
   }
 
-  void wake_both(Waiters& waiters) noexcept {
+  void tell_watch(std::uint64_t ready, Waiters& waiters) noexcept {
+    wake_watcher(unpacked(watch_.load(std::memory_order_seq_cst)),  // [pair readiness.wait]
+                 ready, waiters);
+  }
+  static void wake_watcher(Watcher watcher, std::uint64_t ready, Waiters& waiters) noexcept {
+    if ((watcher.ready & ready) != 0 && waiters.claim(watcher)) waiters.wake(watcher);
+  }
+
+  void wake_all(Waiters& waiters) noexcept {
     wake(Direction::kRead, waiters);
     wake(Direction::kWrite, waiters);
+    tell_watch(kReady, waiters);
   }
 
   Word word_{0};
   Word places_[2] = {};
-  Word epochs_[2] = {};
+  Word watch_{0};
 };
 
 }  // namespace bulkhead::net

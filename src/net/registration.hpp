@@ -14,8 +14,8 @@
 // Rules
 //  N1  The claimer alone makes the calls to pollers, and settles.
 //  N2  Who finds Moving goes on to wait: putting a descriptor in reports what it is ready for at
-//      that moment. The claimer that fails reports all readiness, so that who relied on it tries
-//      again.
+//      that moment. The claimer that fails then reports all readiness, so that who relied on it
+//      tries again.
 //  N3  A poller that is gone (its runtime has stopped) is as none: its kernel side has forgotten
 //      all. Pollers are told apart by numbers that are never used twice.
 // Checked by registration_model.cpp.

@@ -8,6 +8,7 @@
 #include "core/domain.hpp"
 #include "core/inside.hpp"
 #include "core/slab.hpp"
+#include "core/watches.hpp"
 #include "net/calls.hpp"
 
 namespace bulkhead::net {
@@ -80,19 +81,24 @@ bool with_poller(PollerId id, Visit visit) noexcept {
 }  // namespace
 
 bool Actors::claim(Waiter waiter) noexcept {
-  return core::Slab::at(waiter.slot).wait.claim(waiter.epoch);
+  return core::Slab::at(waiter.slot).wait.claim_lowest(waiter.epoch, kEpochBits);
 }
 
 void Actors::wake(Waiter waiter) noexcept { core::wake(core::Slab::at(waiter.slot)); }
 
-int Entry::watch(Direction direction) noexcept {
+bool Actors::claim(Watcher watcher) noexcept {
+  return core::slot_of_watch(watcher.record).wait.claim_lowest(watcher.epoch, kEpochBits);
+}
+
+void Actors::wake(Watcher watcher) noexcept { core::wake(core::slot_of_watch(watcher.record)); }
+
+int Entry::register_here(bool others_wait) noexcept {
   const core::Inside inside;
   core::Core* here = core::Core::current();
   const PollerId wanted{here->poller.serial(), here->index};
-  const Direction other = direction == Direction::kRead ? Direction::kWrite : Direction::kRead;
   const Claim claim = registration.claim(wanted, [&](PollerId old) {
-    // Where the other direction's waiter is at home, it stays.
-    return readiness.awaited(other) && with_poller(old, [](core::Poller&) {});
+    // Where the others are at home, it stays.
+    return others_wait && with_poller(old, [](core::Poller&) {});
   });
   if (claim.claimed == Claimed::kThere) return 0;
   if (claim.from.serial != 0) {
@@ -100,12 +106,13 @@ int Entry::watch(Direction direction) noexcept {
   }
   const int error = here->poller.add(fd, this);
   registration.settle(error == 0 ? wanted : PollerId{});
-  if (error != 0) {
-    using Bits = Readiness<sync::RealSync, Actors>;
-    Actors actors;
-    readiness.report(Bits::kIn | Bits::kOut, actors);  // N2
-  }
   return error;
+}
+
+void Entry::not_registered() noexcept {
+  using Bits = Readiness<sync::RealSync, Actors>;
+  Actors actors;
+  readiness.report(Bits::kIn | Bits::kOut, actors);
 }
 
 // In this order: once it is closed, the number and the entry are anybody's.

@@ -14,10 +14,12 @@
 
 namespace bulkhead::net {
 
-/// Waiters are actors: see sync/wait_word.hpp and core::wake.
+/// Waiters are actors: see sync/wait_word.hpp and core::wake. Watches have slots, too.
 struct Actors {
   [[nodiscard]] static bool claim(Waiter waiter) noexcept;
   static void wake(Waiter waiter) noexcept;
+  [[nodiscard]] static bool claim(Watcher watcher) noexcept;
+  static void wake(Watcher watcher) noexcept;
 };
 
 struct alignas(64) Entry : core::ReadySink {
@@ -26,8 +28,11 @@ struct alignas(64) Entry : core::ReadySink {
   int fd = -1;
 
   /// Has the calling actor's core tell of the descriptor, if no other core does that serves as
-  /// well. Returns an errno, 0 when done. For who waits in `direction`.
-  [[nodiscard]] int watch(Direction direction) noexcept;
+  /// well, as it must when `others_wait`. Returns an errno, 0 when done; else the caller calls
+  /// not_registered(), outside of any Hold.
+  [[nodiscard]] int register_here(bool others_wait) noexcept;
+  /// Has those who relied on it try again (registration.hpp, N2).
+  void not_registered() noexcept;
   /// Closes the descriptor: for who was told that it must.
   void close_now() noexcept;
   void close(std::uint64_t generation) noexcept;
@@ -47,11 +52,15 @@ static_assert(sizeof(Entry) == 64);
 /// Keeps a descriptor from being closed during a system call that does not wait. Any thread.
 class Hold {
  public:
-  explicit Hold(const Descriptor& descriptor) noexcept;
+  explicit Hold(const Descriptor& descriptor) noexcept
+      : Hold(descriptor.number(), descriptor.generation()) {}
+  Hold(int fd, std::uint64_t generation) noexcept;
   Hold(const Hold&) = delete;
   Hold& operator=(const Hold&) = delete;
   ~Hold();
 
+  /// Null when the descriptor is closed.
+  [[nodiscard]] Entry* entry() const noexcept { return entry_; }
   /// Calls call(fd), or returns -EBADF when the descriptor is closed.
   template <class Call>
   [[nodiscard]] int perform(Call call) const {

@@ -42,6 +42,13 @@ class WaitWord {
                                          std::memory_order_relaxed);
   }
 
+  /// The same, by who knows only the lowest `bits` of an epoch, and does not hesitate so long that
+  /// they come again.
+  [[nodiscard]] bool claim_lowest(std::uint64_t lowest, unsigned bits) noexcept {
+    const std::uint64_t epoch = word_.load(std::memory_order_relaxed) >> 1;
+    return (epoch & ((std::uint64_t{1} << bits) - 1)) == lowest && claim(epoch);
+  }
+
   /// Anybody: claims whatever wait is open now. For stops, which end all waits.
   [[nodiscard]] bool claim_any() noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);

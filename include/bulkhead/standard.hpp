@@ -1,8 +1,12 @@
 /// The light parts of two standard headers that are heavy: durations without calendars and time
 /// zones, and std::function without searchers and binders. A small program compiles in half the
-/// time. And what depends on the compiler: whether it has what all of these headers need, and how
-/// it compiles noexcept.
+/// time. And what depends on the platform and the compiler: whether they have what all of these
+/// headers need, and how noexcept is compiled.
 #pragma once
+
+#if !defined(__linux__) || !(defined(__x86_64__) || defined(__aarch64__))
+#error "bulkhead runs on Linux on x86-64 and AArch64 only: nothing could be contained here"
+#endif
 
 #include <version>
 

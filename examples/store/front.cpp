@@ -53,11 +53,8 @@ std::expected<std::chrono::milliseconds, std::string> to_ttl(std::string_view wo
 // answer to the first.
 class Connection {
  public:
-  Connection(net::Stream stream, const Limits& limits, std::atomic<std::size_t>& open)
-      : lines_(std::move(stream), kLongestLine), limits_(limits), open_(open) {
-    ++open_;
-  }
-  ~Connection() { --open_; }
+  Connection(net::Stream stream, const Limits& limits)
+      : lines_(std::move(stream), kLongestLine), limits_(limits) {}
 
   void started() {
     serve();
@@ -72,7 +69,7 @@ class Connection {
     std::string_view usage;
     std::string (Connection::*run)(const Words&);
   };
-  static const std::array<Command, 7> kCommands;
+  static const std::array<Command, 8> kCommands;
 
   void serve() {
     while (!quits_) {
@@ -114,7 +111,7 @@ class Connection {
     if (words.empty()) return error("the line is empty");
     const auto* const command = std::ranges::find(kCommands, words[0], &Command::name);
     if (command == kCommands.end()) {
-      return error("there are SET, GET, DEL, COUNT, SNAPSHOT, CRASH and QUIT");
+      return error("there are SET, GET, DEL, COUNT, SNAPSHOT, CRASH, TRAP and QUIT");
     }
     if (words.size() < command->least || words.size() > command->most) {
       return error("it is: " + std::string(command->usage));
@@ -172,24 +169,31 @@ class Connection {
     return {};
   }
 
+  std::string trap(const Words& /*words*/) {
+    *no_object = 1;  // a bug
+    return {};
+  }
+
   std::string quit(const Words& /*words*/) {
     quits_ = true;
     return "OK";
   }
 
+  static inline int* volatile no_object = nullptr;
+
   net::LineReader lines_;
-  const Limits& limits_;
-  std::atomic<std::size_t>& open_;
+  Limits limits_;
   bool quits_ = false;
 };
 
-constexpr std::array<Connection::Command, 7> Connection::kCommands{{
+constexpr std::array<Connection::Command, 8> Connection::kCommands{{
     {"SET", 3, 4, "SET key value [ttl seconds]", &Connection::set},
     {"GET", 2, 2, "GET key", &Connection::get},
     {"DEL", 2, 2, "DEL key", &Connection::remove},
     {"COUNT", 1, 1, "COUNT", &Connection::count},
     {"SNAPSHOT", 1, 1, "SNAPSHOT", &Connection::snapshot},
     {"CRASH", 1, 1, "CRASH", &Connection::crash},
+    {"TRAP", 1, 1, "TRAP", &Connection::trap},
     {"QUIT", 1, 1, "QUIT", &Connection::quit},
 }};
 
@@ -218,12 +222,19 @@ void Acceptor::take(net::Stream stream) {
   bulkhead::SpawnOptions options;
   options.core = accepted_++ % cores_;
   options.linked = true;
+  options.isolated = bulkhead::Isolation{.heap_limit = std::size_t{256} << 10};
   const bulkhead::SupervisorRef connections(bulkhead::whereis("connections"));
   // Shared, since a std::function can be copied, and a stream cannot.
   const auto taken = std::make_shared<net::Stream>(std::move(stream));
   const auto started = connections.start_child(
       [taken, options, &limits = limits_, &open = open_]() -> bulkhead::ChildStart {
-        return bulkhead::spawn_with<Connection>(options, std::move(*taken), limits, open).pid();
+        ++open;
+        try {
+          return bulkhead::spawn_with<Connection>(options, std::move(*taken), limits).pid();
+        } catch (...) {  // nobody will hear that it has ended
+          --open;
+          throw;
+        }
       });
   if (!started) std::fprintf(stderr, "store: %s\n", to_string(started.error()).c_str());
 }

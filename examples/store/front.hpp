@@ -7,6 +7,10 @@
 #include <atomic>
 #include <chrono>
 #include <cstddef>
+#include <string_view>
+
+// The class of those actors, for those who hear of their ends.
+inline constexpr std::string_view kConnectionType = "Connection";
 
 struct Limits {
   std::size_t connections = 1000;
@@ -14,10 +18,11 @@ struct Limits {
 };
 
 // Accepts, and has the supervisor that is named "connections" start an actor for each client, on
-// one core after the other. Ends when the listener is closed.
+// one core after the other. Each is isolated, so that a bug in what reads the words of strangers
+// ends one connection. Ends when the listener is closed.
 class Acceptor {
  public:
-  // `open` counts the connections.
+  // `open` counts the connections; whoever hears that one has ended counts it down.
   Acceptor(bulkhead::net::Listener& listener, std::size_t cores, const Limits& limits,
            std::atomic<std::size_t>& open)
       : listener_(listener), cores_(cores), limits_(limits), open_(open) {}

@@ -5,7 +5,7 @@
 //                       with a store that has forgotten what was told to the one before
 //       store           a server that holds the keys; begins with the snapshot (store.hpp)
 //       snapshotter     a server that writes the snapshot (store.hpp, snapshot.hpp)
-//       connections     a supervisor: one temporary child for each client
+//       connections     a supervisor: one temporary child for each client, which is isolated
 //       listener        accepts (front.hpp)
 //
 //     store [--port N] [--file PATH] [--every SECONDS] [--keys N] [--connections N]
@@ -19,6 +19,7 @@
 //     COUNT                     COUNT n        so many keys there are
 //     SNAPSHOT                  OK n           so many keys are on the disk now
 //     CRASH                     OK             and the store fails, to show what comes of it
+//     TRAP                                     and this connection's actor writes to a null pointer
 //     QUIT                      OK             and the connection ends
 //
 // or ERROR and what is wrong. Ctrl-C or SIGTERM: it accepts no more, lets connections finish,
@@ -115,6 +116,9 @@ int serve(const Settings& settings) {
   bulkhead::Application application;
   application.name = "store";
   application.config.cores = settings.cores;
+  application.config.on_death = [&service](const bulkhead::Death& death) {
+    if (death.actor_type.ends_with(kConnectionType)) --service.open;
+  };
   application.patience = 60s;
   application.tree = [&service](bulkhead::Runtime& runtime) { return tree(runtime, service); };
   application.started = [&service](bulkhead::Runtime&, bulkhead::SupervisorRef) {

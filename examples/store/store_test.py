@@ -124,6 +124,14 @@ class StoreTest(unittest.TestCase):
         for line, answer in expected:
             self.assertEqual(client.ask(line), answer, line)
 
+    def connect_and_ask(self, line):
+        with contextlib.closing(self.connect()) as client:
+            return client.ask(line)
+
+    def trap(self):
+        """When it returns, that connection has ended."""
+        self.wait_until(lambda: self.connect_and_ask("TRAP") == "")
+
     def crash(self):
         """When it returns, the next connection finds the store's successor."""
         client = self.connect()
@@ -222,6 +230,17 @@ class Failure(StoreTest):
         self.stop()
         self.start()
         self.check(self.connect(), ("GET a", "VALUE 1"), ("GET c", "VALUE 1"), ("COUNT", "COUNT 2"))
+
+    def test_a_connection_that_traps_ends_alone(self):
+        self.start(connections=2)
+        client = self.connect()
+        self.check(client, ("SET a 1", "OK"))
+        for number in range(20):
+            # A moment passes until there is room for the next one.
+            self.wait_until(lambda: self.connect_and_ask("GET a") == "VALUE 1")
+            self.trap()
+            self.check(client, ("GET a", "VALUE 1"), (f"SET b {number}", "OK"))
+        self.wait_for_error("Connection.* crashed: trapped")
 
     def test_one_that_fails_again_and_again_is_given_up(self):
         self.start()

@@ -36,6 +36,19 @@ TEST(WaitWord, a_claim_of_another_wait_fails) {
   EXPECT_TRUE(word.claim(second));
 }
 
+// B18: also when these have begun anew.
+TEST(WaitWord, is_claimed_by_the_lowest_bits_of_its_epoch) {
+  constexpr unsigned kBits = 3;
+  WaitWord<RealSync> word;
+  for (int i = 0; i < 20; ++i) {
+    const std::uint64_t lowest = word.begin() % 8;
+    EXPECT_FALSE(word.claim_lowest((lowest + 7) % 8, kBits));
+    EXPECT_FALSE(word.claim_lowest((lowest + 1) % 8, kBits));
+    EXPECT_TRUE(word.claim_lowest(lowest, kBits));
+    EXPECT_FALSE(word.claim_lowest(lowest, kBits));
+  }
+}
+
 TEST(WaitWord, a_wait_that_was_given_up_is_not_taken_for_the_next) {
   WaitWord<RealSync> word;
   const auto first = word.begin();

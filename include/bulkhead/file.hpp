@@ -4,8 +4,16 @@
 #include <cstddef>
 #include <cstdint>
 #include <expected>
+#include <memory>
 #include <string>
 #include <utility>
+
+namespace bulkhead {
+
+template <class T>
+struct Crossing;
+
+}  // namespace bulkhead
 
 namespace bulkhead::io {
 
@@ -29,8 +37,8 @@ enum class Open : std::uint8_t {
 
 /// An open file, owned: move-only, closed when it is destroyed. All that waits for the disk runs by
 /// blocking() (blocking.hpp): the actor waits, and its core runs others; a thread outside just does
-/// it. One actor at a time uses a file. It can be sent in a message, though not to or from isolated
-/// actors; one that an isolated actor has open is closed when that fails.
+/// it. One actor at a time uses a file. It can be sent in a message; one that an isolated actor has
+/// open is closed when that fails.
 ///
 /// An actor that is stopped meanwhile leaves at once. What it was about to write may still be
 /// written; the descriptor is closed after that. Errors are values, but for what blocking() throws:
@@ -71,13 +79,23 @@ class File {
   [[nodiscard]] std::string path() const;
 
  private:
+  friend struct Crossing<File>;
   struct Handle;
   class Owned;
 
   [[nodiscard]] static Handle* make(std::string path);
+  [[nodiscard]] static Handle* owned_by_caller(std::unique_ptr<Handle> handle);
+  [[nodiscard]] File another() const;
   explicit File(Handle* handle) noexcept : handle_(handle) {}
 
   Handle* handle_ = nullptr;
 };
 
 }  // namespace bulkhead::io
+
+/// A file is handed over: it belongs to whoever the message is for.
+template <>
+struct bulkhead::Crossing<bulkhead::io::File> {
+  static io::File cross(const io::File& from) { return from.another(); }
+  static void let_go(io::File& from) noexcept { const io::File gone(std::move(from)); }
+};

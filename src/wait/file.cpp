@@ -217,16 +217,27 @@ File::Handle* File::make(std::string path) {
   const core::BrieflyInside inside;
   auto made = std::make_unique<Handle>();
   made->file = std::make_shared<Descriptor>();
-  if (core::owner() == nullptr) {
-    made->file->path = std::move(path);
-    return made.release();
-  }
-  made->file->path = std::string_view(path);  // a copy
+  // Of an isolated actor's path a copy.
+  made->file->path = core::owner() == nullptr ? std::move(path) : std::string(path.c_str());
+  return owned_by_caller(std::move(made));
+}
+
+File::Handle* File::owned_by_caller(std::unique_ptr<Handle> handle) {
+  if (core::owner() == nullptr) return handle.release();
   core::expect_belonging();
-  Handle* const its = made.get();
-  Owned::process().add(made);
+  Handle* const its = handle.get();
+  Owned::process().add(handle);
   core::belongs_to_caller(Owned::belonging(its->number));
   return its;
+}
+
+// One that is the same, until one of both has gone: whoever is to be handed it may fail to get it.
+File File::another() const {
+  if (!is_open()) return File();
+  const core::BrieflyInside inside;
+  auto made = std::make_unique<Handle>();
+  made->file = handle_->file;
+  return File(owned_by_caller(std::move(made)));
 }
 
 Result<std::string> File::read(std::size_t most) {

@@ -175,6 +175,64 @@ TEST_P(IsolatedSharing, files_are_closed_at_a_trap) {
   std::filesystem::remove(the_path);
 }
 
+// Handed over, they are closed by whoever has them last, if that is by a trap.
+struct TakesFiles {
+  bool receive(io::File given) {
+    file = std::move(given);
+    return file.write("by the second").has_value();
+  }
+  void receive(int /*message*/) { std::abort(); }
+  io::File receive(bool /*back*/) { return std::move(file); }
+  io::File file;
+};
+
+TEST_P(IsolatedSharing, files_are_handed_over) {
+  the_path = a_path();
+  SpawnOptions isolated;
+  isolated.isolated.emplace();
+  const auto taking = runtime.spawn_with<TakesFiles>(isolated);
+  EXPECT_EQ(taking.ask(*io::File::open(the_path, io::Open::kCreate), support::kDeadline), true);
+  const std::size_t open = support::open_descriptors();
+  {
+    auto back = taking.ask(true, support::kDeadline);
+    ASSERT_TRUE(back.has_value());
+    EXPECT_EQ(support::open_descriptors(), open) << "it is the same one";
+    EXPECT_EQ(*back->read_at(0, 100), "by the second");
+    EXPECT_EQ(back->path(), the_path);
+  }
+  EXPECT_EQ(support::open_descriptors(), open - 1);
+  EXPECT_EQ(taking.ask(*io::File::open(the_path, io::Open::kCreate), support::kDeadline), true);
+  EXPECT_EQ(support::open_descriptors(), open);
+  taking.send(1);
+  wait_for_idle();
+  EXPECT_EQ(support::open_descriptors(), open - 1);
+  // From one that traps after it has sent it.
+  struct Keeps {
+    bool receive(io::File given) {
+      file = std::move(given);
+      return true;
+    }
+    std::string receive(int /*message*/) { return *file.read_at(0, 100); }
+    io::File file;
+  };
+  const auto keeps = runtime.spawn<Keeps>();
+  runtime.spawn_with(isolated, [keeps] {
+    auto file = io::File::open(the_path, io::Open::kCreate);
+    if (!file->write("to be kept") || keeps.send(std::move(*file)) != bulkhead::Delivery::kQueued) {
+      return;
+    }
+    done = !file->is_open();
+    std::abort();
+  });
+  wait_for_idle();
+  EXPECT_TRUE(done);
+  EXPECT_EQ(keeps.ask(1, support::kDeadline), "to be kept");
+  bulkhead::stop(keeps);
+  wait_for_idle();
+  EXPECT_EQ(support::open_descriptors(), open - 1);
+  std::filesystem::remove(the_path);
+}
+
 // --- static variables ----------------------------------------------------------------------------
 
 const std::string& first_line() {

@@ -20,6 +20,7 @@ struct Stats {
   std::uint64_t actors_failed = 0;                   ///< that ended, or were restarted: by a panic
   std::uint64_t actors_trapped = 0;                  ///< the same: by a trap
   std::uint64_t actors_restarted = 0;                ///< in place
+  std::uint64_t downs_lost = 0;                      ///< whose actors ended before they heard them
   std::uint64_t sent = 0;                            ///< messages accepted for delivery
   std::uint64_t handled = 0;                         ///< messages whose handler returned
   std::array<std::uint64_t, kDropCauses> dropped{};  ///< by DropCause

@@ -116,6 +116,8 @@ Signal* hear_exit(Slot& slot, Signal* signal) noexcept;
 /// Makes a message of a signal that has been heard. Returns null.
 Signal* queue_heard(Slot& slot, Signal* signal, const SignalOps* ops,
                     std::uint8_t flags = Signal::kLosesNothing) noexcept;
+/// Is it, on its way or in a queue, the Down of a monitor? Who has it in hand.
+[[nodiscard]] bool tells_of_end(Signal* signal) noexcept;
 /// Of exits that have been heard.
 extern const SignalOps kSpentExit;
 

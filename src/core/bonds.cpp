@@ -189,6 +189,12 @@ Bond& make_bond(Core& core, Bond::Kind kind, Pid maker, Pid other) {
   return bond;
 }
 
+bool tells_of_end(Signal* signal) noexcept {
+  if (signal->pool != kBondPool) return false;
+  const Bond& bond = bond_of(signal);
+  return bond.kind == Bond::Kind::kMonitor && bond.what == Bond::News::kEnded;
+}
+
 void give_bond(Signal* news) noexcept {
   if (Bond& bond = bond_of(news); bond.tie.news_go()) let_go(bond);
 }
@@ -351,7 +357,8 @@ void take_out(Core& core, Slot& slot, Wanted wanted) noexcept {
   }
   while (taken != nullptr) {
     Signal* const next = taken->next;
-    core.drop(taken, pid_of(slot), DropCause::kGone);
+    core.discard(taken, pid_of(slot), DropCause::kGone);  // which loses nothing
+    core.counts.handled.raise();
     taken = next;
   }
 }

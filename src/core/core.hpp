@@ -178,6 +178,7 @@ class alignas(64) Core {
   Core* drop_mail(Slot& slot) noexcept;
   /// Destroys a signal's payload and releases it, and counts it as dropped after it was sent.
   void drop(Signal* signal, Pid receiver, DropCause cause) noexcept;
+  void discard(Signal* signal, Pid receiver, DropCause cause) noexcept;  // its caller counts it
   /// Gives a signal's memory back.
   void release(Signal* signal) noexcept {
     if (signal->pool == index) [[likely]] {
@@ -333,7 +334,6 @@ class alignas(64) Core {
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
   void requeue(Slot& slot);
   Signal* look_through(Slot& slot, Signal*& last, LookAt look_at, void* context);
-  void discard(Signal* signal, Pid receiver, DropCause cause) noexcept;
   void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
   static std::uint32_t discard_in_hand(Slot& slot, machine::Stack* me, DropCause cause);
   // ending.cpp

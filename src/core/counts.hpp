@@ -39,6 +39,7 @@ struct Counts {
   Count failed;
   Count trapped;
   Count restarted;
+  Count downs_lost;
   Count moved;
   Count slept;
 };

@@ -131,15 +131,14 @@ void Crew::count(Stats& stats) const {
   stats.held_up = held_up_;
 }
 
-void Crew::report_away() const noexcept {
+void Crew::report_away() const {
   sync::Guard guard(lock_);
   for (const auto& worker : workers_) {
     if (worker->away == nullptr) continue;
-    std::fprintf(stderr,
-                 "bulkhead: shutdown waits for actor %s (%.*s): its handler neither returns nor "
-                 "calls the runtime (it loops, or is in a system call)\n",
-                 to_string(worker->away_pid).c_str(),
-                 static_cast<int>(worker->away_kind->name.size()), worker->away_kind->name.data());
+    domain_.tell_of_stop("shutdown waits for actor " + to_string(worker->away_pid) + " (" +
+                         std::string(worker->away_kind->name) +
+                         "): its handler neither returns nor calls the runtime (it loops, or is "
+                         "in a system call)");
   }
 }
 

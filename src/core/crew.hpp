@@ -95,7 +95,7 @@ class Crew {
   [[nodiscard]] bool empty() noexcept;
   void count(Stats& stats) const;
   /// Names the actors that are away.
-  void report_away() const noexcept;
+  void report_away() const;
 
   // --- its workers -------------------------------------------------------------------------------
 

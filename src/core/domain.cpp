@@ -68,10 +68,10 @@ void give_core(Core& core) noexcept {
 }
 
 void reset(Counts& counts) noexcept {
-  for (Count* count :
-       {&counts.sent, &counts.handled, &counts.dropped_sent, &counts.refused,
-        &counts.timeouts_armed, &counts.timeouts_ended, &counts.started, &counts.ended,
-        &counts.failed, &counts.trapped, &counts.restarted, &counts.moved, &counts.slept}) {
+  for (Count* count : {&counts.sent, &counts.handled, &counts.dropped_sent, &counts.refused,
+                       &counts.timeouts_armed, &counts.timeouts_ended, &counts.started,
+                       &counts.ended, &counts.failed, &counts.trapped, &counts.restarted,
+                       &counts.downs_lost, &counts.moved, &counts.slept}) {
     count->reset();
   }
   for (Count& count : counts.dropped) count.reset();
@@ -460,6 +460,7 @@ Stats Domain::stats() const {
     stats.actors_failed += core.counts.failed.read();
     stats.actors_trapped += core.counts.trapped.read();
     stats.actors_restarted += core.counts.restarted.read();
+    stats.downs_lost += core.counts.downs_lost.read();
     stats.sent += core.counts.sent.read();
     stats.handled += core.counts.handled.read();
     stats.refused += core.counts.refused.read();

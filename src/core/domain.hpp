@@ -202,6 +202,9 @@ class Domain {
     return sleepers_.load(std::memory_order_relaxed) != 0;
   }
 
+  /// Whom a stop waits for, or ends: a line of the log, or, if there is none, on stderr.
+  void tell_of_stop(std::string_view text) noexcept;
+
  private:
   enum class Phase : std::uint8_t { kStopped, kRunning, kEnding, kLeaving };
   Domain() = default;
@@ -213,7 +216,7 @@ class Domain {
   [[nodiscard]] bool quiescent(Countdowns countdowns) const noexcept;
   [[nodiscard]] bool all_ended() const noexcept;
   [[nodiscard]] static std::string runs_on(const Core& core);
-  void report_who_runs() const noexcept;
+  void report_who_runs() noexcept;
   void report_who_holds_up() noexcept;
   void wake_all() noexcept;
   void sweep() noexcept;

@@ -57,6 +57,11 @@ void Domain::report_stopped_send(std::string_view message) noexcept {
 
 // --- at a stop ---
 
+void Domain::tell_of_stop(std::string_view text) noexcept {
+  if (reporter.tells()) return reporter.put_line(Reporter::Kind::kRareLine, text);
+  std::fprintf(stderr, "bulkhead: %.*s\n", static_cast<int>(text.size()), text.data());
+}
+
 // The actor that runs on a core, seen from outside: by the time that it is named it may have
 // stopped running, and while it is being destroyed its pid is that of its slot's next one.
 std::string Domain::runs_on(const Core& core) {
@@ -68,14 +73,12 @@ std::string Domain::runs_on(const Core& core) {
 }
 
 // Cores come to their other actors, and name them, when that handler has returned.
-void Domain::report_who_runs() const noexcept try {
+void Domain::report_who_runs() noexcept try {
   for (std::size_t i = 0; i < all_cores(); ++i) {
     const std::string actor = runs_on(*cores_[i]);
     if (actor.empty()) continue;
-    std::fprintf(stderr,
-                 "bulkhead: shutdown: actor %s is still in a handler; shutdown waits until that "
-                 "returns or blocks\n",
-                 actor.c_str());
+    tell_of_stop("shutdown: actor " + actor +
+                 " is still in a handler; shutdown waits until that returns or blocks");
   }
 } catch (const std::bad_alloc&) {
 }
@@ -90,11 +93,9 @@ void Domain::report_who_holds_up() noexcept try {
     const bool works = std::exchange(core.ended_before, ended) != ended;
     if (works || core.arrivals.asleep()) continue;
     const std::string actor = runs_on(core);
-    std::fprintf(
-        stderr,
-        "bulkhead: shutdown waits for core %zu: a handler there neither returns nor blocks (it "
-        "loops, or is in a system call)%s%s\n",
-        i, actor.empty() ? "" : ": actor ", actor.c_str());
+    tell_of_stop("shutdown waits for core " + std::to_string(i) +
+                 ": a handler there neither returns nor blocks (it loops, or is in a system call)" +
+                 (actor.empty() ? "" : ": actor ") + actor);
   }
 } catch (const std::bad_alloc&) {
 }

@@ -1,6 +1,7 @@
 // Signals that are not delivered any more: destroyed, released, counted and told, once.
 #include <utility>
 
+#include "core/bond.hpp"
 #include "core/compartment.hpp"
 #include "core/core.hpp"
 #include "core/domain.hpp"
@@ -39,6 +40,7 @@ void Core::count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) no
 void Core::drop(Signal* signal, Pid receiver, DropCause cause) noexcept {
   const bool lost = (signal->flags & Signal::kLosesNothing) == 0;
   Count& settled = lost ? counts.dropped_sent : counts.handled;
+  if (cause == DropCause::kGone && tells_of_end(signal)) counts.downs_lost.raise();
   discard(signal, receiver, cause);
   settled.raise();  // last: while it is missing, nothing is idle
 }

@@ -1,6 +1,7 @@
 // How a core ends its actors when its domain stops, and what is left to do after its thread has
 // left.
-#include <cstdio>
+#include <new>
+#include <string>
 
 #include "base/check.hpp"
 #include "core/core.hpp"
@@ -31,13 +32,18 @@ Left how_left(const Slot& slot) {
   }
 }
 
-void say_who_is_left(const Slot& slot) {
-  const Left left = how_left(slot);
-  std::fprintf(
-      stderr,
-      "bulkhead: shutdown: actor %s (%.*s) is still %s, with %u messages waiting; it is ended %s\n",
-      to_string(pid_of(slot)).c_str(), static_cast<int>(slot.kind->name.size()),
-      slot.kind->name.data(), left.state, std::uint32_t{slot.length}, left.end);
+void say_who_is_left(const Slot& slot, Domain& domain) noexcept try {
+  const auto [state, end] = how_left(slot);
+  domain.tell_of_stop("shutdown: actor " + to_string(pid_of(slot)) + " (" +
+                      std::string(slot.kind->name) + ") is still " + state + ", with " +
+                      std::to_string(std::uint32_t{slot.length}) +
+                      " messages waiting; it is ended " + end);
+} catch (const std::bad_alloc&) {
+}
+
+void say_how_many_more(std::size_t count, Domain& domain) noexcept try {
+  domain.tell_of_stop("shutdown: and " + std::to_string(count) + " more on that core");
+} catch (const std::bad_alloc&) {
 }
 
 }  // namespace
@@ -57,9 +63,7 @@ void Core::end_all_actors() {
     if (slot.home.load(std::memory_order_acquire) != index) continue;  // [pair slot.home]
     if (!slot.has(Slot::kMoving)) name_and_unwind(slot);
   }
-  if (named_ > kMostNamed) {
-    std::fprintf(stderr, "bulkhead: shutdown: and %zu more on that core\n", named_ - kMostNamed);
-  }
+  if (named_ > kMostNamed) say_how_many_more(named_ - kMostNamed, mine);
 }
 
 void Core::name_and_unwind(Slot& slot) {
@@ -69,7 +73,7 @@ void Core::name_and_unwind(Slot& slot) {
   const bool told = slot.has(Slot::kRoams) && slot.has(Slot::kUnwind);
   if (busy && !told && domain.load(std::memory_order_relaxed)->names_busy() &&
       ++named_ <= kMostNamed) {
-    say_who_is_left(slot);
+    say_who_is_left(slot, *domain.load(std::memory_order_relaxed));
   }
   unwind(slot);
 }

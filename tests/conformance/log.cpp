@@ -110,6 +110,25 @@ TEST_P(Logs, are_told_of_those_left_out_also_when_nothing_follows) {
   });
 }
 
+// Whom it waits for is told while it waits, and who is ended when it has had enough.
+TEST_P(Logs, are_told_whom_a_shutdown_ends) {
+  const auto crashes = std::make_shared<support::Crashes>();
+  Config config = OnCores::config();
+  config.log = {.log = crashes};
+  bulkhead::Runtime runtime(config);
+  runtime.start();
+  support::Event begun;
+  runtime.spawn_with(on_core(1), [&] {
+    begun.set();
+    this_actor::sleep_for(bulkhead::kForever);
+  });
+  EXPECT_TRUE(begun.wait());
+  const std::string said = support::stderr_of([&] { runtime.shutdown(10ms); });
+  EXPECT_EQ(said, "");
+  ASSERT_EQ(crashes->lines().size(), 1u);
+  EXPECT_TRUE(crashes->wait_for_line("is still blocked in a handler, with 0 messages waiting"));
+}
+
 // From a thread outside; when nobody tells a log any more, on stderr.
 TEST_P(Logs, are_told_lines_by_threads_outside) {
   const auto crashes = std::make_shared<support::Crashes>();

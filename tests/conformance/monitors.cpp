@@ -48,6 +48,26 @@ class Monitors : public support::Running {
 };
 ON_ONE_AND_SEVERAL_CORES(Monitors);
 
+// B7: those that are in a mailbox, or on their way to it, when its actor ends.
+TEST_P(Monitors, whose_actors_have_ended_are_counted_when_their_news_come) {
+  support::Event go;
+  std::vector<bulkhead::Address<Other>> others;
+  for (std::size_t i = 0; i < 10; ++i) others.push_back(runtime.spawn_with<Other>(on_core(i)));
+  runtime.spawn_with<Box>(on_core(0), [&](Box& mailbox) {
+    std::vector<MonitorRef> monitors;
+    for (const auto& other : others) monitors.push_back(this_actor::monitor(other));
+    for (const auto& other : others) other.send(Hold{});
+    for (int i = 0; i < 3; ++i) std::erase(monitors, mailbox.next<Down>().monitor);
+    while (runtime.stats().actors_ended < 10) this_actor::sleep_for(1ms);
+    static_cast<void>(this_actor::demonitor(monitors.back(), bulkhead::Flush::kYes));
+    go.set();
+  });
+  EXPECT_TRUE(go.wait());
+  wait_for_idle();
+  EXPECT_EQ(runtime.stats().downs_lost, 6u);
+  EXPECT_EQ(runtime.stats().dropped_for(bulkhead::DropCause::kGone), 0u);
+}
+
 TEST_P(Monitors, tell_how_an_actor_has_ended) {
   for (const std::size_t core : {0u, 1u}) {
     const auto normal = runtime.spawn_with<Other>(on_core(core));

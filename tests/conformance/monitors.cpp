@@ -59,7 +59,7 @@ TEST_P(Monitors, whose_actors_have_ended_are_counted_when_their_news_come) {
     for (const auto& other : others) other.send(Hold{});
     for (int i = 0; i < 3; ++i) std::erase(monitors, mailbox.next<Down>().monitor);
     while (runtime.stats().actors_ended < 10) this_actor::sleep_for(1ms);
-    static_cast<void>(this_actor::demonitor(monitors.back(), bulkhead::Flush::kYes));
+    static_cast<void>(this_actor::demonitor(monitors.back(), this_actor::Flush::kYes));
     go.set();
   });
   EXPECT_TRUE(go.wait());

@@ -28,8 +28,8 @@ struct StageConfig {
   /// for what is sent to isolated actors but for plain values, it is taken when they are first
   /// sent, and kept.
   std::size_t message_bytes = 40;
-  /// How many timers may run, and requests be pending, at a time, 0 to 16,777,216; for more,
-  /// send_after, send_every and request throw CapacityError.
+  /// How many timers may run, requests be pending, and descriptors be watched at a time, together,
+  /// 0 to 16,777,216; for more, send_after, send_every, request and net::watch throw CapacityError.
   std::size_t timers = 0;
   /// As those of Config.
   std::size_t stack_size = Config::kDefaultStackSize;

@@ -4,7 +4,7 @@
     tools/store_storm.py PROGRAM [SECONDS [SEED]]      of each of the two parts; 10 if not given
 
 The same clients are served twice: undisturbed, and while a second process opens connections, says
-something, and has their actors write to a null pointer. Ends with 1 unless every answer was right,
+something, and has their actors call abort(). Ends with 1 unless every answer was right,
 no connection of the others was closed, each that trapped was, the keys are those that were set, no
 memory and no descriptor is left behind, and the 99th percentile of the others' latency is at most
 twice that of the undisturbed part, and 5 ms.

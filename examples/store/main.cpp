@@ -19,7 +19,7 @@
 //     COUNT                     COUNT n        so many keys there are
 //     SNAPSHOT                  OK n           so many keys are on the disk now
 //     CRASH                     OK             and the store fails, to show what comes of it
-//     TRAP                                     and this connection's actor writes to a null pointer
+//     TRAP                                     and this connection's actor calls abort()
 //     QUIT                      OK             and the connection ends
 //
 // or ERROR and what is wrong. Ctrl-C or SIGTERM: it accepts no more, lets connections finish,

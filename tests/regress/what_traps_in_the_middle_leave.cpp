@@ -15,6 +15,7 @@
 #include "support/balance.hpp"
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
+#include "support/trap_cases.hpp"
 
 namespace {
 
@@ -26,8 +27,6 @@ using bulkhead::SpawnOptions;
 using namespace std::chrono_literals;
 
 enum class At { kNowhere, kCross, kLetGo, kDestructor };
-
-int* volatile nowhere = nullptr;
 
 /// Traps at a certain point of its way over a wall.
 class Trap {
@@ -42,7 +41,7 @@ class Trap {
  private:
   friend struct bulkhead::Crossing<Trap>;
   void trap_at(At at) const {
-    if (at_ == at) *nowhere = 1;
+    if (at_ == at) support::touch_null();
   }
 
   At at_ = At::kNowhere;
@@ -94,7 +93,7 @@ struct Damager {
   void receive(Damaged&& message) {
     std::memset(static_cast<void*>(&message.lines.front() - 1), 0x55, sizeof(std::string));
     std::memset(static_cast<void*>(&message.lines), 0x55, sizeof message.lines);
-    *nowhere = 1;
+    support::touch_null();
   }
 };
 

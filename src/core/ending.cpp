@@ -48,6 +48,7 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
     told = describe(slot, exit, settled);
   if (slot.isolated()) [[unlikely]] {
     if (!settled.trapped) destroy_isolated(slot, exit, told, settled);
+    current()->stack->exit = &exit;  // for those who asked it
     if (restart_in_place(slot, exit, settled, told)) return;
   }
   slot.set(Slot::kEnding);

@@ -209,6 +209,45 @@ TEST_P(RestartsInPlace, do_not_repeat_what_fails_at_birth) {
   EXPECT_EQ(heaps_live(), 0);
 }
 
+// The one that is asked what it fails at, one that it has taken on, and one that waits behind.
+TEST_P(RestartsInPlace, tell_those_who_asked_what_has_happened) {
+  struct Failing {
+    void receive(Get /*question*/, Reply<int> reply) {
+      owed.push_back(std::move(reply));
+      ++seen.made;
+    }
+    int receive(Do what) {
+      ++seen.downs;
+      this_actor::sleep_for(20ms);  // so that others wait
+      perform(what);
+      return 0;
+    }
+    std::vector<Reply<int>> owed;
+  };
+  const auto failing = runtime.spawn_with<Failing>(restarted(5));
+  for (const auto& [fault, end] :
+       {std::pair(Do::kTrap, "trapped: access"), std::pair(Do::kPanic, "panic: told to")}) {
+    std::atomic<int> told{0};
+    const auto ask = [&, end = std::string(end)](auto question) {
+      runtime.spawn_with(on_core(1), [&told, failing, question, end] {
+        Exit exit;
+        const auto answer = failing.ask(question, kDeadline, &exit);
+        EXPECT_TRUE(!answer && answer.error() == AskError::kDied)
+            << (answer ? "answered" : to_string(answer.error()));
+        EXPECT_EQ(to_string(exit).substr(0, end.size()), end);
+        ++told;
+      });
+    };
+    seen.made = seen.downs = 0;
+    ask(Get());
+    EXPECT_TRUE(support::eventually([] { return seen.made == 1; }));
+    ask(fault);
+    EXPECT_TRUE(support::eventually([] { return seen.downs == 1; }));
+    ask(Get());
+    EXPECT_TRUE(support::eventually([&] { return told == 3; })) << end;
+  }
+}
+
 // Asks behind the fault in its mailbox, and one that it has taken on.
 TEST_P(RestartsInPlace, fail_the_asks_of_others) {
   struct Debtor {

@@ -29,7 +29,8 @@ struct StageConfig {
   /// sent, and kept.
   std::size_t message_bytes = 40;
   /// How many timers may run, requests be pending, and descriptors be watched at a time, together,
-  /// 0 to 16,777,216; for more, send_after, send_every, request and net::watch throw CapacityError.
+  /// 0 to 16,777,216; for more, send_after, send_every and request throw CapacityError, and
+  /// net::watch fails.
   std::size_t timers = 0;
   /// As those of Config.
   std::size_t stack_size = Config::kDefaultStackSize;

@@ -21,7 +21,8 @@ constexpr std::size_t kMostMail = 1'000'000'000;
 constexpr std::size_t kMostRestarts = 1'000'000;
 
 [[noreturn]] void refuse_for_lack_of_slots(const Domain& domain) {
-  throw SpawnError("bulkhead: no room for another actor: Config::max_actors is " +
+  const char* setting = domain.stage() != nullptr ? "StageConfig::actors" : "Config::max_actors";
+  throw SpawnError("bulkhead: no room for another actor: " + std::string(setting) + " is " +
                    std::to_string(domain.config().max_actors) + ", and all are in use");
 }
 

@@ -123,9 +123,13 @@ void discard_send_timer(SendTimer& timer, Core& core) noexcept;
 
 // --- ticks, elsewhere ----------------------------------------------------------------------------
 
-/// Is it a tick of a timer that has ended since? Then it is not handled.
+/// Of a watch's: watches.hpp.
+[[nodiscard]] bool watch_has_gone(Signal& signal) noexcept;
+/// Is it a tick of a timer, or a watch, that has ended since? Then it is not handled.
 [[nodiscard]] inline bool is_over(Signal& signal) noexcept {
-  return (signal.flags & Signal::kTick) != 0 && Tick::of(signal).loan.has_ended();
+  if ((signal.flags & Signal::kTick) == 0) return false;
+  Tick& tick = Tick::of(signal);
+  return tick.loan.has_ended() || (tick.watches && watch_has_gone(signal));
 }
 /// Such a one is handled by nobody: to deliver it does nothing.
 void empty_if_over(Signal& signal) noexcept;

@@ -128,6 +128,11 @@ Watching* find_watch(std::uint32_t index) noexcept {
 
 Slot& slot_of_watch(std::uint32_t index) noexcept { return *Records::process().find(index)->slot; }
 
+bool watch_has_gone(Signal& signal) noexcept {
+  const Watching& watching = Watching::of(signal);
+  return watching.has_gone(watching);
+}
+
 void give_watch_back(Watching& watching, Core* core) noexcept {
   SendTimer& record = *watching.record;
   const Slot* running = core != nullptr ? core->running : nullptr;

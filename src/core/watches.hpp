@@ -17,8 +17,8 @@
 //  V1  The tick is lent before the wait begins: whoever claims that has it in hand.
 //  V2  The owner ends a watch in any state: when it is `looks`, or it claims the wait itself, it
 //      gives record and memory back; else it leaves them to whoever has the tick (loan.hpp, N1).
-//  V3  A watch that is left is in nobody's list; no message of it is handled any more (as of ticks
-//      whose timer has ended).
+//  V3  A watch that is left is in nobody's list. No message of it is handled any more, as of ticks
+//      whose timer has ended; nor of one of which what it watches has gone.
 #pragma once
 
 #include <cstddef>
@@ -36,6 +36,8 @@ struct alignas(kMaxMessageAlignment) Watching {
   const SignalOps* message;  // what it is for the actor
   /// Looks whether there is anything to tell of, and else waits. Owner, in its handler.
   void (*look)(Watching& watching) noexcept;
+  /// Is what it watches gone since, or another one's to watch? Any thread.
+  bool (*has_gone)(const Watching& watching) noexcept;
   int fd;
   std::uint32_t wanted;
   std::uint64_t fd_generation;

@@ -83,6 +83,13 @@ int wait_or_tell(Watching& watching, Place place) noexcept {
   return error;
 }
 
+// (Its entry is there for ever.)
+bool has_gone(const Watching& watching) noexcept {
+  const Entry& entry = entry_at(watching.fd);
+  return !entry.readiness.is_open(watching.fd_generation) ||
+         entry.readiness.watcher().record != watching.record->index;
+}
+
 void look(Watching& watching) noexcept { static_cast<void>(wait_or_tell(watching, Place::kOwn)); }
 
 // By the owner. Returns the signal when it tells of nothing any more.
@@ -145,8 +152,15 @@ Result<Watch> watch_by(Pid self, const Descriptor& descriptor, Interest interest
     change(*watching, wanted);
     return its;
   }
-  watching = &core::open_watch(kNews, message, kSignalBytes<Ready>);
+  try {
+    watching = &core::open_watch(kNews, message, kSignalBytes<Ready>);
+  } catch (const CapacityError& error) {
+    return std::unexpected(Error{ErrorKind::kNoMemory, ENOMEM, 0, error.what()});
+  } catch (const std::bad_alloc&) {
+    return std::unexpected(refusal(descriptor, ENOMEM));
+  }
   watching->look = &look;
+  watching->has_gone = &has_gone;
   watching->fd = descriptor.number();
   watching->fd_generation = descriptor.generation();
   watching->wanted = wanted;

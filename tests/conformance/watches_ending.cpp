@@ -64,6 +64,24 @@ TEST_P(WatchesEnding, end_when_it_is_closed_by_whomever) {
   }
 }
 
+TEST_P(WatchesEnding, leave_no_message_of_what_is_closed_to_be_handled) {
+  struct Closing {
+    explicit Closing(Stream its_stream) : stream(std::move(its_stream)) {}
+    void receive(Look /*message*/) {
+      EXPECT_TRUE(net::watch(this, stream, net::Interest::kWritable));  // so it is told at once
+      this_actor::sleep_for(2ms);
+      stream.close();
+    }
+    void receive(Ready /*message*/) { ADD_FAILURE() << "it was closed"; }
+    Stream stream;
+  };
+  auto [stream, peer] = connected();
+  runtime.spawn_with<Closing>(on_core(1), std::move(stream)).send(Look{});
+  EXPECT_TRUE(peer.ended());
+  wait_for_idle();
+  EXPECT_EQ(runtime.stats().dropped_for(bulkhead::DropCause::kGone), 0u) << "nothing was lost";
+}
+
 // The watch of a number that was closed says nothing of its next owner.
 TEST_P(WatchesEnding, end_before_the_number_is_used_again) {
   struct Watching {

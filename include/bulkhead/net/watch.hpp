@@ -57,14 +57,16 @@ concept HasDescriptor = requires(const T& it) {
 /// disturbed.
 ///
 /// It goes on until the descriptor is closed or given away over a wall, the actor ends, unwatch()
-/// is called, or somebody else watches the same descriptor: it has one watch. For the same actor to
-/// watch it again changes the interest, and returns the same Watch.
+/// is called, or somebody else watches the same descriptor: it has one watch. No Ready is handled
+/// after that. For the same actor to watch it again changes the interest, and returns the same
+/// Watch, as long as that has not ended. What can be written to is ready nearly always: ask for
+/// that only while there is something to write.
 ///
 /// For an actor of class S, to be called by itself alone: S has `receive(bulkhead::net::Ready)`.
-/// Fails with kClosed; with kStopped in an actor that is ending; and when the system cannot watch
+/// Fails with kClosed; with kStopped in an actor that is ending; with kNoMemory, also on a stage
+/// whose timers are all in use, as one of which a watch counts; and when the system cannot watch
 /// it, as files cannot be. Throws std::logic_error elsewhere, std::invalid_argument for an interest
-/// that is none, std::bad_alloc, CapacityError on a stage whose timers are all in use, as one of
-/// which a watch counts.
+/// that is none.
 template <class S>
 Result<Watch> watch(const Address<S>& self, const Descriptor& descriptor,
                     Interest interest = Interest::kReadable) {

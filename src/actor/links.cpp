@@ -103,7 +103,10 @@ bool trap_exits(bool trap) {
   Core* core = Core::current();
   Slot& self = caller(core, "this_actor::trap_exits");
   if (self.kind->exited == nullptr) refuse_class(self, "this_actor::trap_exits", "Exited");
-  return std::exchange(core::extras_of(self, *core).traps, trap);
+  core::Extras& extras = core::extras_of(self, *core);
+  const bool before = extras.traps;
+  extras.traps = trap;
+  return before;
 }
 
 void stop(Exit reason) {

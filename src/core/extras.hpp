@@ -37,7 +37,8 @@ struct Extras {
   SendTimer* timers = nullptr;
   std::uint32_t timer_count = 0;
   std::uint16_t pool = 0;                 // whose memory it is: the actor may have moved since
-  bool traps = false;                     // exits become messages
+  bool traps : 1 = false;                 // exits become messages
+  bool watches_due : 1 = false;           // some are to look: watches.hpp
   Sentenced sentenced = Sentenced::kNot;  // it is to end for the reason below
   Rare* rare = nullptr;
   Bonds bonds;

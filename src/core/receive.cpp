@@ -9,6 +9,7 @@
 #include "core/extras.hpp"
 #include "core/inside.hpp"
 #include "core/stop_requests.hpp"
+#include "core/watches.hpp"
 
 namespace bulkhead::core {
 
@@ -117,7 +118,10 @@ Signal* Core::receive(LookAt look, void* context, machine::Nanoseconds timeout) 
   Slot& slot = *core->running;
   // What was received before is handled now; so is its start: from here on it is idle when it
   // waits.
-  if (std::exchange(core->stack->in_hand_ops, nullptr) != nullptr) core->counts.handled.raise();
+  if (std::exchange(core->stack->in_hand_ops, nullptr) != nullptr) {
+    core->counts.handled.raise();
+    if (slot.extras != nullptr && slot.extras->watches_due) look_at_due(slot, *core);
+  }
   if (slot.has(Slot::kStartPending)) {
     slot.clear(Slot::kStartPending);
     core->counts.handled.raise();

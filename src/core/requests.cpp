@@ -45,7 +45,7 @@ OpenRequest open_request(Pending& pending, Timeout timeout) {
   try {
     take_slot_for(timer);
   } catch (const std::bad_alloc&) {
-    core.free_timers.give(timer);
+    give_back(timer, core);
     throw;
   }
   timer.kind = TimerKind::kRequest;
@@ -94,7 +94,7 @@ bool end_request(void* requester, RequestRef request) noexcept {
     if (timer.linked()) timers.cancel(timer);
     retire_send_timer(timer);
   }
-  core.free_timers.give(timer);
+  give_back(timer, core);
   return true;
 }
 
@@ -133,7 +133,7 @@ void leave_requests(Slot& slot, Core& core) noexcept {
     SendTimer& timer = *ended;
     ended = timer.next_of_owner;
     core.release(timer.signal);
-    core.free_timers.give(timer);
+    give_back(timer, core);
   }
   for (; left > 0; --left) core.free_timers.replace();
 }

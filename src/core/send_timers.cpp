@@ -98,7 +98,7 @@ void destroy(Signal* signal, const SignalOps* ops, Core& core) noexcept {
 [[gnu::always_inline]] inline void discard(SendTimer& timer, Core& core) noexcept {
   Signal* signal = timer.signal;
   const SignalOps* ops = timer.ops;
-  core.free_timers.give(timer);
+  give_back(timer, core);
   destroy(signal, ops, core);
 }
 
@@ -156,12 +156,16 @@ void end_timers(Slot& slot, Core& core) noexcept {
   for (;;) {
     SendTimer* timer = nullptr;
     bool is_mine = false;
+    bool others_know = false;
     {
       TimersOf timers(slot, core);
       timer = slot.extras->timers;
       if (timer == nullptr) return;
-      is_mine = end_timer(timers, *timer, core);
+      // The destructor of a message has made it.
+      others_know = timer->kind == TimerKind::kRequest || timer->kind == TimerKind::kWatch;
+      if (!others_know) is_mine = end_timer(timers, *timer, core);
     }
+    if (others_know) leave_what_others_know(slot, core);
     if (is_mine) discard(*timer, core);
   }
 }
@@ -191,7 +195,7 @@ void deliver_send_timer(Core& core, SendTimer& timer) noexcept {
   const SignalOps* ops = timer.ops;
   const Pid to = timer.to;
   const Delivery delivery = admit(timer, signal);
-  core.free_timers.give(timer);
+  give_back(timer, core);
   if (delivery == Delivery::kQueued) {
     commit_either(to, signal, ops);
     return;

@@ -99,6 +99,12 @@ void unlink_from_owner(SendTimer& timer) noexcept;
 
 /// Those that others know of: requests and watches. Owner.
 void leave_what_others_know(Slot& slot, Core& core) noexcept;
+/// One that was retired is free, and nobody's any more.
+inline void give_back(SendTimer& timer, Core& core) noexcept {
+  timer.owner.store(Pid(), std::memory_order_relaxed);
+  core.free_timers.give(timer);
+}
+
 /// All of an actor's. Owner.
 void end_timers(Slot& slot, Core& core) noexcept;
 /// Timers leave their core's wheel, and join the next one's.

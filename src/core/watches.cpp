@@ -25,6 +25,7 @@ void end_unlinked(Watching& watching, Core& core) noexcept {
   SendTimer& record = *watching.record;
   Slot& slot = *record.slot;
   const std::uint64_t epoch = record.epoch;
+  watching.withdraw(watching);
   bool is_mine = watching.tick.loan.end();
   if (!is_mine && slot.wait.claim(epoch)) is_mine = watching.tick.loan.come_home();
   if (!is_mine) {
@@ -32,7 +33,7 @@ void end_unlinked(Watching& watching, Core& core) noexcept {
     return;
   }
   static_cast<void>(next_generation(record));
-  core.free_timers.give(record);
+  give_back(record, core);
   give_memory_back(watching, &core);
 }
 
@@ -54,7 +55,7 @@ Watching& open_watch(const RequestOps& ops, const SignalOps* message, std::size_
     take_slot_for(record);
     memory = take_tick_memory(core, sizeof(Watching) + signal_bytes);
   } catch (const std::bad_alloc&) {
-    core.free_timers.give(record);
+    give_back(record, core);
     throw;
   }
   auto* watching = new (memory.block) Watching{};
@@ -142,8 +143,29 @@ void give_watch_back(Watching& watching, Core* core) noexcept {
     static_cast<void>(next_generation(record));
     FreeRecords<SendTimer>::give_to_process(record);
     give_memory_back(watching, core);
+  } else if (by_owner && core->stack != nullptr && core->stack->in_hand_ops != nullptr) {
+    watching.due = true;  // a green thread has just received it
+    running->extras->watches_due = true;
   } else if (by_owner) {
     watching.look(watching);
+  }
+}
+
+void look_at_due(Slot& slot, Core& core) noexcept {
+  slot.extras->watches_due = false;
+  for (;;) {
+    Watching* due = nullptr;
+    {
+      const TimersOf timers(slot, core);
+      for (SendTimer* record = slot.extras->timers; record != nullptr && due == nullptr;
+           record = record->next_of_owner) {
+        if (record->kind != TimerKind::kWatch) continue;
+        Watching& watching = Watching::of(*record->tick->signal());
+        if (std::exchange(watching.due, false)) due = &watching;
+      }
+    }
+    if (due == nullptr) return;
+    due->look(*due);
   }
 }
 

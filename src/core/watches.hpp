@@ -36,10 +36,13 @@ struct alignas(kMaxMessageAlignment) Watching {
   const SignalOps* message;  // what it is for the actor
   /// Looks whether there is anything to tell of, and else waits. Owner, in its handler.
   void (*look)(Watching& watching) noexcept;
+  /// It ends: gives its place up. Owner.
+  void (*withdraw)(Watching& watching) noexcept;
   /// Is what it watches gone since, or another one's to watch? Any thread.
   bool (*has_gone)(const Watching& watching) noexcept;
   int fd;
-  std::uint32_t wanted;
+  std::uint8_t wanted;
+  bool due;  // to look, when what is in hand was handled
   std::uint64_t fd_generation;
   Tick tick;  // last: the signal follows it
 
@@ -63,6 +66,9 @@ void tell_of(Watching& watching) noexcept;
 void end_watch(Watching& watching) noexcept;
 /// All of an actor that ends, or is made anew. Owner.
 void end_watches(Slot& slot, Core& core) noexcept;
+
+/// Those of the running actor that are due to look, since what it had received was handled.
+void look_at_due(Slot& slot, Core& core) noexcept;
 
 /// The running actor's watch; null when it has ended, or is another actor's.
 [[nodiscard]] Watching* find_watch(std::uint32_t index) noexcept;

@@ -78,6 +78,13 @@ using namespace bulkhead::machine;  // NOLINT: for the definitions below
       return next.get()(lock, until);                                             \
     return took(lock, next.get()(lock, until));                                   \
   }
+#define BULKHEAD_TAKES_BY_CLOCK(name, lock_type)                                             \
+  [[gnu::weak]] int name(lock_type* lock, clockid_t clock, const timespec* until) noexcept { \
+    static constinit Next<int(lock_type*, clockid_t, const timespec*) noexcept> next(#name); \
+    if (!counts()) [[likely]]                                                                \
+      return next.get()(lock, clock, until);                                                 \
+    return took(lock, next.get()(lock, clock, until));                                       \
+  }
 #define BULKHEAD_GIVES(name, lock_type)                          \
   [[gnu::weak]] int name(lock_type* lock) noexcept {             \
     static constinit Next<int(lock_type*) noexcept> next(#name); \
@@ -100,12 +107,9 @@ BULKHEAD_TAKES_IN_TIME(pthread_rwlock_timedrdlock, pthread_rwlock_t)
 BULKHEAD_TAKES_IN_TIME(pthread_rwlock_timedwrlock, pthread_rwlock_t)
 BULKHEAD_GIVES(pthread_rwlock_unlock, pthread_rwlock_t)
 
-[[gnu::weak]] int pthread_mutex_clocklock(pthread_mutex_t* lock, clockid_t clock,
-                                          const timespec* until) noexcept {
-  static constinit Next<int(pthread_mutex_t*, clockid_t, const timespec*) noexcept> next(
-      "pthread_mutex_clocklock");
-  return took(lock, next.get()(lock, clock, until));
-}
+BULKHEAD_TAKES_BY_CLOCK(pthread_mutex_clocklock, pthread_mutex_t)
+BULKHEAD_TAKES_BY_CLOCK(pthread_rwlock_clockrdlock, pthread_rwlock_t)
+BULKHEAD_TAKES_BY_CLOCK(pthread_rwlock_clockwrlock, pthread_rwlock_t)
 
 // What one is at, others wait for; if that throws, the next one begins anew.
 [[gnu::weak]] int pthread_once(pthread_once_t* once, void (*routine)()) {

@@ -28,7 +28,12 @@ void belongs_to_caller(int fd, std::uint64_t generation) {
 void expect() { core::expect_belonging(); }
 
 void hand_over(int fd, std::uint64_t generation) noexcept {
-  if (entry_at(fd).readiness.hand_over(generation)) belongs_to_caller(fd, generation + 1);
+  Actors actors;
+  if (entry_at(fd).readiness.hand_over(generation, actors)) {
+    belongs_to_caller(fd, generation + 1);
+  } else {
+    entry_at(fd).close(generation);  // whoever gets it finds it closed
+  }
 }
 
 Descriptor adopt(int fd) {

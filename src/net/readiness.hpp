@@ -169,7 +169,17 @@ class Readiness {
                                           std::memory_order_seq_cst,  // [pair readiness.wait]
                                           std::memory_order_relaxed);
   }
-  /// Whose the place is, now or the last time.
+  /// The watch of that record gives the place up, if it still has it.
+  void unwatch(std::uint32_t record) noexcept {
+    std::uint64_t mine = watch_.load(std::memory_order_relaxed);
+    while (is_of(mine, record) && !watch_.compare_exchange_weak(mine, 0, std::memory_order_relaxed,
+                                                                std::memory_order_relaxed)) {
+    }
+  }
+  [[nodiscard]] bool is_watched_by(std::uint32_t record) const noexcept {
+    return is_of(watch_.load(std::memory_order_relaxed), record);
+  }
+  /// Whose the place is.
   [[nodiscard]] Watcher watcher() const noexcept {
     return unpacked(watch_.load(std::memory_order_relaxed));
   }
@@ -208,14 +218,22 @@ class Readiness {
   }
 
   /// The owner, who has it to itself, gives it to another: from now on the next generation is its
-  /// owner's. False when it is closed, or somebody is at work on it.
-  [[nodiscard]] bool hand_over(std::uint64_t generation) noexcept {
+  /// owner's, and a watch is told that it is over. False when it is closed, or somebody reads or
+  /// writes. Who is at a short call is waited for.
+  [[nodiscard]] bool hand_over(std::uint64_t generation, Waiters& waiters) noexcept {
     std::uint64_t word = word_.load(std::memory_order_relaxed);
-    do {
-      if (!open_to(word, generation) || (word & kOperations) != 0) return false;
-    } while (!word_.compare_exchange_weak(word, next_generation(word) | (word & kBits),
-                                          std::memory_order_acq_rel, std::memory_order_relaxed));
-    return true;
+    for (;;) {
+      if (!open_to(word, generation) || (word & (kReading | kWriting)) != 0) return false;
+      if ((word & kHeld) != 0) {
+        Sync::spin_hint();
+        word = word_.load(std::memory_order_relaxed);
+      } else if (word_.compare_exchange_weak(word, next_generation(word) | (word & kBits),
+                                             std::memory_order_seq_cst,  // [pair readiness.wait]
+                                             std::memory_order_relaxed)) {
+        tell_watch(kReady, waiters);
+        return true;
+      }
+    }
   }
 
   /// Who must close, before it does: from then on the number may be anybody's.

@@ -181,7 +181,7 @@ struct LeavesItOpen : Right {
 };
 
 struct GivesAwayUnseen : Right {
-  bool hand_over(std::uint64_t generation) {
+  bool hand_over(std::uint64_t generation, ModelActors& /*actors*/) {
     const std::uint64_t word = word_.load(kAcquire);
     if (!open_to(word, generation) || (word & kOperations) != 0) return false;
     word_.store(next_generation(word) | (word & kBits), kSeqCst);
@@ -254,7 +254,7 @@ model::Result given_away(const model::Options& options) {
   return model::explore(options, [](model::Run& run) {
     auto s = make_state<AnyReadiness>(run);
     run.thread("giver", [s] {
-      if (!s->readiness.hand_over(s->generation)) {
+      if (!s->readiness.hand_over(s->generation, s->actors)) {
         s->close();
         return;
       }

@@ -21,10 +21,10 @@ namespace {
 using core::Watching;
 using Bits = Readiness<sync::RealSync, Actors>;
 
-constexpr std::uint32_t wanted_by(Interest interest) noexcept {
+constexpr std::uint8_t wanted_by(Interest interest) noexcept {
   const auto bits = static_cast<unsigned>(interest);
-  return static_cast<std::uint32_t>(((bits & 1) != 0 ? Bits::kIn | Bits::kEnd : 0) |
-                                    ((bits & 2) != 0 ? Bits::kOut : 0));
+  return static_cast<std::uint8_t>(((bits & 1) != 0 ? Bits::kIn | Bits::kEnd : 0) |
+                                   ((bits & 2) != 0 ? Bits::kOut : 0));
 }
 
 struct Found {
@@ -32,7 +32,7 @@ struct Found {
   bool writable;
 };
 // What cannot be asked is ready: the next call tells why.
-Found look_at(int fd, std::uint32_t wanted) noexcept {
+Found look_at(int fd, std::uint8_t wanted) noexcept {
   return {(wanted & Bits::kIn) != 0 && call::poll_now(fd, call::Wanted::kRead) != 0,
           (wanted & Bits::kOut) != 0 && call::poll_now(fd, call::Wanted::kWrite) != 0};
 }
@@ -73,21 +73,26 @@ int wait_or_tell(Watching& watching, Place place) noexcept {
   }
   // Who closes it from here on finds the watch in its place.
   const bool closed = !entry->readiness.is_open(watching.fd_generation);
-  Actors actors;
-  Bits::tell_displaced(displaced, actors);
   if (error != 0) {
     entry->not_registered();
   } else if (found.readable || found.writable || closed) {
     core::tell_of(watching);
   }
+  // Of this one nothing is known any more: who was told may have ended it.
+  Actors actors;
+  Bits::tell_displaced(displaced, actors);
   return error;
+}
+
+void withdraw(Watching& watching) noexcept {
+  entry_at(watching.fd).readiness.unwatch(watching.record->index);
 }
 
 // (Its entry is there for ever.)
 bool has_gone(const Watching& watching) noexcept {
   const Entry& entry = entry_at(watching.fd);
   return !entry.readiness.is_open(watching.fd_generation) ||
-         entry.readiness.watcher().record != watching.record->index;
+         !entry.readiness.is_watched_by(watching.record->index);
 }
 
 void look(Watching& watching) noexcept { static_cast<void>(wait_or_tell(watching, Place::kOwn)); }
@@ -98,7 +103,7 @@ Signal* hear(void* requester, Signal* signal) {
   if (watching.tick.loan.has_ended()) return signal;
   const Hold hold(watching.fd, watching.fd_generation);
   const Entry* entry = hold.entry();
-  if (entry == nullptr || entry->readiness.watcher().record != watching.record->index) {
+  if (entry == nullptr || !entry->readiness.is_watched_by(watching.record->index)) {
     core::end_watch(watching);
     return signal;
   }
@@ -112,40 +117,44 @@ constexpr core::RequestOps kNews = {{&hear, [](Signal*, DropCause) {}, "readines
                                     [](core::Pending& pending) noexcept { return pending.signal; }};
 
 // The running actor's watch of it, if it has one.
-Watching* find(const Entry& entry, const Descriptor& descriptor) noexcept {
+Watching* find(const Entry& entry, int fd, std::uint64_t generation) noexcept {
   const Watcher watcher = entry.readiness.watcher();
   if (watcher.is_nobody()) return nullptr;
   Watching* watching = core::find_watch(watcher.record);
-  const bool is_of_it = watching != nullptr && watching->fd == descriptor.number() &&
-                        watching->fd_generation == descriptor.generation();
+  const bool is_of_it =
+      watching != nullptr && watching->fd == fd && watching->fd_generation == generation;
   return is_of_it ? watching : nullptr;
 }
 
 // Who hears of its readiness just now looks for it with the new interest.
-void change(Watching& watching, std::uint32_t wanted) noexcept {
+void change(Watching& watching, std::uint8_t wanted) noexcept {
   watching.wanted = wanted;
   if (core::take_back(watching)) look(watching);
 }
 
-Error refusal(const Descriptor& descriptor, int code) {
-  return failure("watch", "descriptor " + std::to_string(descriptor.number()), code);
+Error refusal(int fd, int code) {
+  return failure("watch", "descriptor " + std::to_string(fd), code);
 }
 
 }  // namespace
 
 Result<Watch> watch_by(Pid self, const Descriptor& descriptor, Interest interest,
                        const SignalOps* message) {
-  const std::uint32_t wanted = wanted_by(interest);
+  const int fd = descriptor.number();
+  const std::uint64_t generation = descriptor.generation();
+  // An isolated actor's object may be garbage: that is found here, where a fault is its own.
+  if (fd >= 0) static_cast<void>(entry_at(fd).readiness.is_open(generation));
+  const std::uint8_t wanted = wanted_by(interest);
   if (wanted == 0 || static_cast<unsigned>(interest) > 3) {
     throw std::invalid_argument("bulkhead: net::watch was given an interest that is none");
   }
-  if (!core::is_caller(self, "net::watch")) return std::unexpected(refusal(descriptor, ECANCELED));
+  if (!core::is_caller(self, "net::watch")) return std::unexpected(refusal(fd, ECANCELED));
   const core::Inside inside;
   Watching* watching = nullptr;
   {
-    const Hold hold(descriptor);
-    if (hold.entry() == nullptr) return std::unexpected(refusal(descriptor, EBADF));
-    watching = find(*hold.entry(), descriptor);
+    const Hold hold(fd, generation);
+    if (hold.entry() == nullptr) return std::unexpected(refusal(fd, EBADF));
+    watching = find(*hold.entry(), fd, generation);
   }
   if (watching != nullptr) {
     const Watch its = reference(*watching);
@@ -157,17 +166,18 @@ Result<Watch> watch_by(Pid self, const Descriptor& descriptor, Interest interest
   } catch (const CapacityError& error) {
     return std::unexpected(Error{ErrorKind::kNoMemory, ENOMEM, 0, error.what()});
   } catch (const std::bad_alloc&) {
-    return std::unexpected(refusal(descriptor, ENOMEM));
+    return std::unexpected(refusal(fd, ENOMEM));
   }
   watching->look = &look;
   watching->has_gone = &has_gone;
-  watching->fd = descriptor.number();
-  watching->fd_generation = descriptor.generation();
+  watching->withdraw = &withdraw;
+  watching->fd = fd;
+  watching->fd_generation = generation;
   watching->wanted = wanted;
   const Watch its = reference(*watching);
   if (const int error = wait_or_tell(*watching, Place::kTake); error != 0) {
     static_cast<void>(unwatch(its));
-    return std::unexpected(refusal(descriptor, error));
+    return std::unexpected(refusal(fd, error));
   }
   return its;
 }

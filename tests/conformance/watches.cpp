@@ -232,6 +232,27 @@ TEST_P(Watches, of_a_listener_tell_of_connections) {
   }
 }
 
+// Who takes its messages itself has handled one when it takes the next.
+TEST_P(Watches, tell_green_threads_again_when_they_have_read) {
+  auto [stream, peer] = connected();
+  using Box = bulkhead::Mailbox<Ready>;
+  shared = std::move(stream);
+  runtime.spawn_with<Box>(on_core(1), [&](Box& mailbox) {
+    EXPECT_TRUE(net::watch(this_actor::address(&mailbox), shared));
+    for (;;) {
+      EXPECT_TRUE(mailbox.next<Ready>().readable);
+      if (read_now(shared, 1).empty()) return;  // the test is over
+      ++counts[0];
+    }
+  });
+  for (int i = 1; i <= 50; ++i) {
+    peer.send("x");
+    ASSERT_TRUE(eventually([&] { return counts[0] == i; }));
+  }
+  wait_for_idle();
+  EXPECT_EQ(counts[0], 50) << "told once for each byte";
+}
+
 // Those who wait by other means are told as well.
 TEST_P(Watches, do_not_disturb_who_reads_the_same) {
   auto [stream, peer] = connected();

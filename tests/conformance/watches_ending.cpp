@@ -145,6 +145,52 @@ TEST_P(WatchesEnding, belong_to_who_has_watched_it_last) {
   wait_for_idle();
 }
 
+// Over a wall, also while the watch looks.
+TEST_P(WatchesEnding, end_when_it_is_handed_over) {
+  struct Taking {
+    bool receive(Stream given) {
+      stream = std::move(given);
+      return stream.is_open();
+    }
+    Stream stream;
+  };
+  struct Watching {
+    explicit Watching(Address<Taking> its_taking) : taking(its_taking) {}
+    bool receive(Stream stream) {
+      EXPECT_TRUE(net::watch(this, stream, net::Interest::kWritable));  // so it is told at once
+      this_actor::sleep_for(100us);
+      const auto taken = taking.ask(std::move(stream), kDeadline);
+      return taken && *taken;
+    }
+    void receive(Ready /*message*/) { ADD_FAILURE() << "it is over"; }
+    Address<Taking> taking;
+  };
+  auto isolated = on_core(0);
+  isolated.isolated.emplace();
+  const auto taking = runtime.spawn_with<Taking>(isolated);
+  const auto watching = runtime.spawn_with<Watching>(on_core(1), taking);
+  for (int i = 0; i < 50; ++i) {
+    auto [stream, peer] = connected();
+    EXPECT_EQ(watching.ask(std::move(stream), kDeadline), true);
+  }
+  bulkhead::stop(watching);
+  bulkhead::stop(taking);
+  wait_for_idle();
+}
+
+// What it watches may be garbage, which is found where a trap is contained.
+TEST_P(WatchesEnding, begin_with_a_trap_if_there_is_no_stream) {
+  struct Trapping {
+    void receive(Look /*message*/) { static_cast<void>(net::watch(this, *nowhere)); }
+    void receive(Ready /*message*/) {}
+    Stream* volatile nowhere = nullptr;
+  };
+  auto options = on_core(1);
+  options.isolated.emplace();
+  runtime.spawn_with<Trapping>(options).send(Look{});
+  EXPECT_TRUE(eventually([&] { return runtime.stats().actors_trapped == 1; }));
+}
+
 TEST_P(WatchesEnding, end_with_their_actor) {
   auto [stream, peer] = connected();
   shared = std::move(stream);

@@ -32,6 +32,31 @@ using support::read_now;
 using support::Reader;
 using namespace std::chrono_literals;
 
+// A message whose destructor does something, once.
+std::atomic<void (*)()> at_its_end{nullptr};
+struct Late {
+  bool there = true;
+  Late() = default;
+  Late(Late&& other) noexcept : there(std::exchange(other.there, false)) {}
+  Late& operator=(Late&&) = delete;
+  ~Late() {
+    if (!there) return;
+    if (auto* what = at_its_end.exchange(nullptr)) what();
+  }
+};
+
+}  // namespace
+
+template <>
+inline constexpr bool bulkhead::kSendable<Late> = true;
+template <>
+struct bulkhead::Crossing<Late> {
+  static Late cross(const Late& /*from*/) { return {}; }
+  static void let_go(Late& from) noexcept { from.there = false; }
+};
+
+namespace {
+
 class WatchesEnding : public support::Watched {};
 ON_ONE_AND_SEVERAL_CORES(WatchesEnding);
 
@@ -189,6 +214,45 @@ TEST_P(WatchesEnding, begin_with_a_trap_if_there_is_no_stream) {
   options.isolated.emplace();
   runtime.spawn_with<Trapping>(options).send(Look{});
   EXPECT_TRUE(eventually([&] { return runtime.stats().actors_trapped == 1; }));
+}
+
+struct Restarted {
+  void receive(Look /*message*/) {
+    bulkhead::send_after(1h, this_actor::address(this), Late());
+    std::abort();
+  }
+  void receive(Late&& /*message*/) {}
+  void receive(Ready /*message*/) { ADD_FAILURE() << "it is over"; }
+  int receive(int timers) {
+    for (int i = 0; i < timers; ++i) bulkhead::send_after(1h, this_actor::address(this), Look{});
+    EXPECT_TRUE(net::watch(this, *its_stream, net::Interest::kReadable));
+    return timers;
+  }
+  static inline Stream* its_stream = nullptr;
+  static inline Address<Restarted> its_address;
+};
+
+// As what it was ends, the destructor of a message that was to be sent begins a watch.
+TEST_P(WatchesEnding, that_begin_while_all_end_are_ended) {
+  auto [stream, peer] = connected();
+  shared = std::move(stream);
+  Restarted::its_stream = &shared;
+  auto options = on_core(1);
+  options.isolated.emplace();
+  options.restart.emplace();
+  const auto restarted = runtime.spawn_with<Restarted>(options);
+  Restarted::its_address = restarted;
+  for (int i = 0; i < 3; ++i) {
+    at_its_end = [] {
+      static_cast<void>(net::watch(Restarted::its_address, *Restarted::its_stream));
+    };
+    restarted.send(Look{});
+    EXPECT_TRUE(eventually([] { return at_its_end == nullptr; }));
+    wait_for_idle();
+    EXPECT_EQ(restarted.ask(3, kDeadline), 3);
+  }
+  bulkhead::stop(restarted);
+  wait_for_idle();
 }
 
 TEST_P(WatchesEnding, end_with_their_actor) {

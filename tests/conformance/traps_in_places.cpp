@@ -15,6 +15,7 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -299,6 +300,7 @@ TEST_P(TrapsInPlaces, an_endless_loop_holds_up_nobody) {
 
 std::mutex the_lock;
 pthread_rwlock_t the_rwlock = PTHREAD_RWLOCK_INITIALIZER;
+std::shared_timed_mutex the_timed_mutex;
 std::once_flag the_flag;
 
 class Uncontained : public support::OnCores {
@@ -339,6 +341,14 @@ TEST_P(Uncontained, with_a_lock_that_others_may_want) {
                 support::touch_null();
               }),
               SIGSEGV, "holds a lock");
+  expect_told(child([] {
+                if (the_timed_mutex.try_lock_for(1s)) std::abort();
+              }),
+              SIGABRT, "holds a lock");
+  expect_told(child([] {
+                if (the_timed_mutex.try_lock_shared_for(1s)) std::abort();
+              }),
+              SIGABRT, "holds a lock");
   expect_told(child([] {
                 if (the_lock.try_lock()) std::terminate();
               }),

@@ -225,7 +225,8 @@ struct Restarted {
   void receive(Ready /*message*/) { ADD_FAILURE() << "it is over"; }
   int receive(int timers) {
     for (int i = 0; i < timers; ++i) bulkhead::send_after(1h, this_actor::address(this), Look{});
-    EXPECT_TRUE(net::watch(this, *its_stream, net::Interest::kReadable));
+    const auto watch = net::watch(this, *its_stream);
+    EXPECT_TRUE(watch && net::unwatch(*watch));
     return timers;
   }
   static inline Stream* its_stream = nullptr;

@@ -8,6 +8,7 @@
 // place, under the same address; its count starts again.
 //
 // A greedy one asks for more than its heap may hold.
+// NOLINTNEXTLINE(readability-identifier-naming)
 #define _GLIBCXX_ASSERTIONS 1  // a missing value that is taken all the same is a failed assertion
 
 #include <bulkhead/bulkhead.hpp>

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <typeinfo>
+#include <utility>
 #include <vector>
 
 #include "bulkhead/delivery.hpp"
@@ -59,7 +60,17 @@ class Exit {
 
   Exit() = default;  // normal
   Exit(const Exit& other) noexcept;
+  Exit(Exit&& other) noexcept  // which is normal then
+      : kind_(std::exchange(other.kind_, Kind::kNormal)),
+        trap_(std::exchange(other.trap_, TrapKind::kNone)),
+        failure_(std::exchange(other.failure_, nullptr)) {}
   Exit& operator=(const Exit& other) noexcept;
+  Exit& operator=(Exit&& other) noexcept {
+    std::swap(kind_, other.kind_);
+    std::swap(trap_, other.trap_);
+    std::swap(failure_, other.failure_);
+    return *this;
+  }
   ~Exit();
 
   [[nodiscard]] static Exit normal() noexcept { return Exit(); }

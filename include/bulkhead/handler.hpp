@@ -223,7 +223,7 @@ void cross_in_place(M& message) {
     core::refuse_to_cross(type_name<M>());
   } else {
     M fresh = bulkhead::cross(std::move(message));
-    message.~M();
+    message.~M();  // NOLINT(bugprone-use-after-move)
     ::new (static_cast<void*>(__builtin_addressof(message))) M(std::move(fresh));
   }
 }

@@ -94,7 +94,7 @@ extern Asked leaving_asked asm("_ZTIN8bulkhead4core7LeavingE");
 ThrowTrace take_throw_trace(const std::exception_ptr& failure) noexcept {
   static_assert(sizeof failure == sizeof(void*), "it is the address of the exception");
   const void* exception = nullptr;
-  std::memcpy(&exception, &failure, sizeof exception);
+  std::memcpy(&exception, &failure, sizeof exception);  // NOLINT: as the assertion says
   return exception != nullptr ? noted().take(exception) : ThrowTrace{};
 }
 

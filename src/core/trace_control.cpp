@@ -183,6 +183,7 @@ bool Trace::writes() const noexcept {
 std::vector<TraceTrack*> Trace::tracks_of(const TraceSession& session) const {
   std::vector<TraceTrack*> tracks;
   const sync::Guard guard(lock_);
+  tracks.reserve(session.tracks.size());
   for (const auto& track : session.tracks) tracks.push_back(track.get());
   return tracks;
 }

@@ -7,7 +7,7 @@
 namespace bulkhead {
 
 std::string to_string(const ServerEvent& event) {
-  const std::string type(event.type);
+  std::string type(event.type);
   switch (event.kind) {
     case ServerEvent::Kind::kCall:
       return "call " + type;

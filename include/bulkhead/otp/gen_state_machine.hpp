@@ -76,13 +76,14 @@ struct TimeoutDue {
 template <class Self, std::equality_comparable State>
 class GenStateMachine : public otp::Hooks {
  public:
+  GenStateMachine(const GenStateMachine&) = delete;
+  GenStateMachine& operator=(const GenStateMachine&) = delete;
+
   void enter(otp::NoHook) const;
   void handle_state_timeout(otp::NoHook) const;
 
  protected:
   explicit GenStateMachine(State first) : state_(std::move(first)) {}
-  GenStateMachine(const GenStateMachine&) = delete;
-  GenStateMachine& operator=(const GenStateMachine&) = delete;
   ~GenStateMachine() = default;
 
   [[nodiscard]] const State& state() const noexcept { return state_; }

@@ -32,8 +32,13 @@ struct ModelActors {
   sync::WaitWord<ModelSync> words[2];
   sync::Parker<ModelSync> parkers[2];
 
-  [[nodiscard]] bool claim(Waiter waiter) { return words[waiter.slot].claim(waiter.epoch); }
+  [[nodiscard]] bool claim(Waiter waiter) {
+    return words[waiter.slot].claim_lowest(waiter.epoch, kEpochBits);
+  }
   void wake(Waiter waiter) { parkers[waiter.slot].unpark(); }
+  // Nobody watches here.
+  [[nodiscard]] bool claim(Watcher /*watcher*/) { return false; }
+  void wake(Watcher /*watcher*/) {}
 };
 
 using Ready = Readiness<ModelSync, ModelActors>;

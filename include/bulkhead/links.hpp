@@ -9,22 +9,14 @@
 #include "bulkhead/address.hpp"
 #include "bulkhead/exit.hpp"
 #include "bulkhead/pid.hpp"
+#include "bulkhead/record_ref.hpp"
 
 namespace bulkhead {
 
 /// A monitor, for ending it. It belongs to the actor that made it.
-class MonitorRef {
+class MonitorRef : public RecordRef<MonitorRef> {
  public:
-  MonitorRef() = default;
-  MonitorRef(std::uint32_t index, std::uint32_t generation) noexcept
-      : index_(index), generation_(generation) {}
-  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
-  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
-  friend bool operator==(MonitorRef, MonitorRef) = default;
-
- private:
-  std::uint32_t index_ = 0;
-  std::uint32_t generation_ = 0;
+  using RecordRef::RecordRef;
 };
 
 /// The message that an actor gets when one that it monitors has ended: once for each monitor.

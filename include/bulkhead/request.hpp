@@ -1,7 +1,6 @@
 /// Requests: asks whose answer comes as a message, so that nobody waits.
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <expected>
@@ -10,24 +9,16 @@
 #include <utility>
 
 #include "bulkhead/address.hpp"
+#include "bulkhead/record_ref.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/timer.hpp"
 
 namespace bulkhead {
 
 /// A request that was made, for telling its response from others'.
-class RequestRef {
+class RequestRef : public RecordRef<RequestRef> {
  public:
-  RequestRef() = default;
-  RequestRef(std::uint32_t index, std::uint32_t generation) noexcept
-      : index_(index), generation_(generation) {}
-  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
-  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
-  friend auto operator<=>(RequestRef, RequestRef) = default;
-
- private:
-  std::uint32_t index_ = 0;
-  std::uint32_t generation_ = 0;
+  using RecordRef::RecordRef;
 };
 
 /// The message that whoever made a request gets, once: the answer, or why there is none.

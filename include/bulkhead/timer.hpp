@@ -9,22 +9,14 @@
 
 #include "bulkhead/address.hpp"
 #include "bulkhead/duration.hpp"
+#include "bulkhead/record_ref.hpp"
 
 namespace bulkhead {
 
 /// A timer that was started, for cancelling it. It belongs to the actor that started it.
-class TimerRef {
+class TimerRef : public RecordRef<TimerRef> {
  public:
-  TimerRef() = default;
-  TimerRef(std::uint32_t index, std::uint32_t generation) noexcept
-      : index_(index), generation_(generation) {}
-  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
-  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
-  friend bool operator==(TimerRef, TimerRef) = default;
-
- private:
-  std::uint32_t index_ = 0;
-  std::uint32_t generation_ = 0;
+  using RecordRef::RecordRef;
 };
 
 /// A stage has no more of something, all of which it took when it was made.

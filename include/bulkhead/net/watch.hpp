@@ -1,14 +1,14 @@
 /// Watches: that a descriptor is ready comes as a message, so that nobody waits for it.
 #pragma once
 
-#include <compare>
+#include <concepts>
 #include <cstdint>
-#include <type_traits>
 
 #include "bulkhead/address.hpp"
 #include "bulkhead/handler.hpp"
 #include "bulkhead/net/descriptor.hpp"
 #include "bulkhead/net/error.hpp"
+#include "bulkhead/record_ref.hpp"
 #include "bulkhead/this_actor.hpp"
 
 namespace bulkhead::net {
@@ -17,18 +17,9 @@ namespace bulkhead::net {
 enum class Interest : std::uint8_t { kReadable = 1, kWritable = 2, kBoth = 3 };
 
 /// A watch of an actor, for telling it from its others, and for ending it.
-class Watch {
+class Watch : public RecordRef<Watch> {
  public:
-  Watch() = default;
-  Watch(std::uint32_t index, std::uint32_t generation) noexcept
-      : index_(index), generation_(generation) {}
-  [[nodiscard]] std::uint32_t index() const noexcept { return index_; }
-  [[nodiscard]] std::uint32_t generation() const noexcept { return generation_; }
-  friend auto operator<=>(Watch, Watch) = default;
-
- private:
-  std::uint32_t index_ = 0;
-  std::uint32_t generation_ = 0;
+  using RecordRef::RecordRef;
 };
 
 /// The message of a watch: what could be done without waiting when it was sent. That something can

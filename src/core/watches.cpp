@@ -25,7 +25,7 @@ void end_unlinked(Watching& watching, Core& core) noexcept {
   SendTimer& record = *watching.record;
   Slot& slot = *record.slot;
   const std::uint64_t epoch = record.epoch;
-  watching.withdraw(watching);
+  watching.ops->withdraw(watching);
   bool is_mine = watching.tick.loan.end();
   if (!is_mine && slot.wait.claim(epoch)) is_mine = watching.tick.loan.come_home();
   if (!is_mine) {
@@ -44,7 +44,7 @@ void leave(SendTimer& record) noexcept {
 
 }  // namespace
 
-Watching& open_watch(const RequestOps& ops, const SignalOps* message, std::size_t signal_bytes) {
+Watching& open_watch(const WatchOps& ops, const SignalOps* message, std::size_t signal_bytes) {
   const Inside inside;
   Core& core = *Core::current();
   Slot& slot = *core.running;
@@ -63,8 +63,9 @@ Watching& open_watch(const RequestOps& ops, const SignalOps* message, std::size_
   watching->tick.size_class = memory.size_class;
   watching->tick.watches = true;
   Signal* signal = make_tick_signal(watching->tick);
-  watching->pending = {&ops, signal, pid_of(slot), {record.index, 0}};
+  watching->pending = {&ops.news, signal, pid_of(slot), {record.index, 0}};
   watching->record = &record;
+  watching->ops = &ops;
   watching->message = message;
   record.kind = TimerKind::kWatch;
   record.tick = &watching->tick;
@@ -131,7 +132,7 @@ Slot& slot_of_watch(std::uint32_t index) noexcept { return *Records::process().f
 
 bool watch_has_gone(Signal& signal) noexcept {
   const Watching& watching = Watching::of(signal);
-  return watching.has_gone(watching);
+  return watching.ops->has_gone(watching);
 }
 
 void give_watch_back(Watching& watching, Core* core) noexcept {
@@ -144,28 +145,29 @@ void give_watch_back(Watching& watching, Core* core) noexcept {
     FreeRecords<SendTimer>::give_to_process(record);
     give_memory_back(watching, core);
   } else if (by_owner && core->stack != nullptr && core->stack->in_hand_ops != nullptr) {
-    watching.due = true;  // a green thread has just received it
+    watching.is_due = true;  // a green thread has just received it
     running->extras->watches_due = true;
   } else if (by_owner) {
-    watching.look(watching);
+    watching.ops->look(watching);
   }
 }
 
+// One that looks ends no other one that is due: nobody hears of that.
 void look_at_due(Slot& slot, Core& core) noexcept {
   slot.extras->watches_due = false;
-  for (;;) {
-    Watching* due = nullptr;
-    {
-      const TimersOf timers(slot, core);
-      for (SendTimer* record = slot.extras->timers; record != nullptr && due == nullptr;
-           record = record->next_of_owner) {
-        if (record->kind != TimerKind::kWatch) continue;
-        Watching& watching = Watching::of(*record->tick->signal());
-        if (std::exchange(watching.due, false)) due = &watching;
-      }
+  Watching* due = nullptr;
+  {
+    const TimersOf timers(slot, core);
+    for (SendTimer* record = slot.extras->timers; record != nullptr;
+         record = record->next_of_owner) {
+      if (record->kind != TimerKind::kWatch) continue;
+      Watching& watching = Watching::of(*record->tick->signal());
+      if (std::exchange(watching.is_due, false)) watching.next_due = std::exchange(due, &watching);
     }
-    if (due == nullptr) return;
-    due->look(*due);
+  }
+  while (due != nullptr) {
+    Watching& watching = *std::exchange(due, due->next_due);
+    watching.ops->look(watching);
   }
 }
 

@@ -19,6 +19,8 @@
 //      gives record and memory back; else it leaves them to whoever has the tick (loan.hpp, N1).
 //  V3  A watch that is left is in nobody's list. No message of it is handled any more, as of ticks
 //      whose timer has ended; nor of one of which what it watches has gone.
+// V1 and V2 are checked by sync/loan_model.cpp; what a descriptor makes of it, by
+// net/watch_model.cpp.
 #pragma once
 
 #include <cstddef>
@@ -29,21 +31,30 @@
 
 namespace bulkhead::core {
 
-/// In front of the signal that it is told by.
-struct alignas(kMaxMessageAlignment) Watching {
-  Pending pending;
-  SendTimer* record;
-  const SignalOps* message;  // what it is for the actor
+struct Watching;
+
+/// What can be done with a watch: once per kind of what is watched.
+struct WatchOps {
+  RequestOps news;
   /// Looks whether there is anything to tell of, and else waits. Owner, in its handler.
   void (*look)(Watching& watching) noexcept;
   /// It ends: gives its place up. Owner.
   void (*withdraw)(Watching& watching) noexcept;
   /// Is what it watches gone since, or another one's to watch? Any thread.
   bool (*has_gone)(const Watching& watching) noexcept;
+};
+
+/// In front of the signal that it is told by.
+struct alignas(kMaxMessageAlignment) Watching {
+  Pending pending;
+  SendTimer* record;
+  const WatchOps* ops;
+  const SignalOps* message;  // what it is for the actor
   int fd;
   std::uint8_t wanted;
-  bool due;  // to look, when what is in hand was handled
+  bool is_due;  // to look, when what is in hand was handled
   std::uint64_t fd_generation;
+  Watching* next_due;
   Tick tick;  // last: the signal follows it
 
   [[nodiscard]] static Watching& of(Signal& signal) noexcept {
@@ -54,7 +65,7 @@ struct alignas(kMaxMessageAlignment) Watching {
 static_assert(sizeof(Watching) == offsetof(Watching, tick) + sizeof(Tick));
 
 /// One of the running actor, which is to look. Throws CapacityError, std::bad_alloc.
-[[nodiscard]] Watching& open_watch(const RequestOps& ops, const SignalOps* message,
+[[nodiscard]] Watching& open_watch(const WatchOps& ops, const SignalOps* message,
                                    std::size_t signal_bytes);
 /// From now on it waits. Returns the epoch. Owner.
 [[nodiscard]] std::uint64_t wait_for_news(Watching& watching) noexcept;

@@ -117,9 +117,14 @@ int peer(int fd, Endpoint& endpoint) noexcept { return name_of(fd, endpoint, &::
 
 int poll_now(int fd, Wanted wanted) noexcept {
   if (fd < 0) return -EBADF;  // which poll would pass over
-  pollfd entry{fd, static_cast<short>(wanted == Wanted::kRead ? POLLIN : POLLOUT), 0};
+  const int events = ((wanted & kRead) != 0 ? POLLIN : 0) | ((wanted & kWrite) != 0 ? POLLOUT : 0);
+  pollfd entry{fd, static_cast<short>(events), 0};
   const int count = again_when_interrupted([&] { return ::poll(&entry, 1, 0); });
-  return count > 0 && (entry.revents & POLLNVAL) != 0 ? -EBADF : count;
+  if (count <= 0) return count;
+  if ((entry.revents & POLLNVAL) != 0) return -EBADF;
+  if ((entry.revents & (POLLERR | POLLHUP)) != 0) return wanted;
+  return ((entry.revents & POLLIN) != 0 ? kRead : 0) |
+         ((entry.revents & POLLOUT) != 0 ? kWrite : 0);
 }
 
 int duplicate(int fd) noexcept {

@@ -30,8 +30,8 @@ enum class Option : std::uint8_t { kNoDelay, kReuseAddress, kSharePort, kV6Only 
 [[nodiscard]] int local(int fd, Endpoint& endpoint) noexcept;
 [[nodiscard]] int peer(int fd, Endpoint& endpoint) noexcept;
 
-enum class Wanted : std::uint8_t { kRead, kWrite };
-/// 1: ready now; 0: not.
+enum Wanted : std::uint8_t { kRead = 1, kWrite = 2, kBoth = kRead | kWrite };
+/// What of it is ready now, as bits; all of it when it has ended or failed.
 [[nodiscard]] int poll_now(int fd, Wanted wanted) noexcept;
 [[nodiscard]] int duplicate(int fd) noexcept;
 /// A descriptor for nothing.

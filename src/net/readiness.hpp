@@ -209,12 +209,8 @@ class Readiness {
       // Seq_cst: as a report [pair readiness.wait]. Acquire: [pair readiness.leave].
     } while (!word_.compare_exchange_weak(word, word | kClosing, std::memory_order_seq_cst,
                                           std::memory_order_relaxed));
-    if ((word & kOperations) == 0) {
-      tell_watch(kReady, waiters);
-      return Closed::kMustClose;
-    }
     wake_all(waiters);
-    return Closed::kOthersClose;
+    return (word & kOperations) == 0 ? Closed::kMustClose : Closed::kOthersClose;
   }
 
   /// The owner, who has it to itself, gives it to another: from now on the next generation is its

@@ -17,9 +17,8 @@ struct Way {
   std::string_view what;
 };
 
-constexpr Way kReading = {call::Wanted::kRead, Direction::kRead, "net::wait_readable",
-                          "wait to read from"};
-constexpr Way kWriting = {call::Wanted::kWrite, Direction::kWrite, "net::wait_writable",
+constexpr Way kReading = {call::kRead, Direction::kRead, "net::wait_readable", "wait to read from"};
+constexpr Way kWriting = {call::kWrite, Direction::kWrite, "net::wait_writable",
                           "wait to write to"};
 
 // 0 when ready, -EAGAIN when not yet, else a negated errno.

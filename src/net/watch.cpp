@@ -33,8 +33,11 @@ struct Found {
 };
 // What cannot be asked is ready: the next call tells why.
 Found look_at(int fd, std::uint8_t wanted) noexcept {
-  return {(wanted & Bits::kIn) != 0 && call::poll_now(fd, call::Wanted::kRead) != 0,
-          (wanted & Bits::kOut) != 0 && call::poll_now(fd, call::Wanted::kWrite) != 0};
+  const bool in = (wanted & Bits::kIn) != 0;
+  const bool out = (wanted & Bits::kOut) != 0;
+  const int found = call::poll_now(fd, in && out ? call::kBoth : in ? call::kRead : call::kWrite);
+  return {in && (found < 0 || (found & call::kRead) != 0),
+          out && (found < 0 || (found & call::kWrite) != 0)};
 }
 
 Watch reference(const Watching& watching) noexcept {
@@ -113,8 +116,12 @@ Signal* hear(void* requester, Signal* signal) {
                            Signal::kTick | Signal::kLosesNothing);
 }
 
-constexpr core::RequestOps kNews = {{&hear, [](Signal*, DropCause) {}, "readiness of a watch"},
-                                    [](core::Pending& pending) noexcept { return pending.signal; }};
+constexpr core::WatchOps kWatch = {
+    .news = {{&hear, [](Signal*, DropCause) {}, "readiness of a watch"},
+             [](core::Pending& pending) noexcept { return pending.signal; }},
+    .look = &look,
+    .withdraw = &withdraw,
+    .has_gone = &has_gone};
 
 // The running actor's watch of it, if it has one.
 Watching* find(const Entry& entry, int fd, std::uint64_t generation) noexcept {
@@ -162,15 +169,12 @@ Result<Watch> watch_by(Pid self, const Descriptor& descriptor, Interest interest
     return its;
   }
   try {
-    watching = &core::open_watch(kNews, message, kSignalBytes<Ready>);
+    watching = &core::open_watch(kWatch, message, kSignalBytes<Ready>);
   } catch (const CapacityError& error) {
     return std::unexpected(Error{ErrorKind::kNoMemory, ENOMEM, 0, error.what()});
   } catch (const std::bad_alloc&) {
     return std::unexpected(refusal(fd, ENOMEM));
   }
-  watching->look = &look;
-  watching->has_gone = &has_gone;
-  watching->withdraw = &withdraw;
   watching->fd = fd;
   watching->fd_generation = generation;
   watching->wanted = wanted;

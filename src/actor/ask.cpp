@@ -103,10 +103,8 @@ void fail_claimed_by_exception(const ReplyTo& to) noexcept {
 void abandon_ask(const ReplyTo& to) noexcept {
   const Inside inside;
   const Core* core = Core::current();
-  // (One that is made anew in place does not end, but what it was does.)
-  const bool ending = core != nullptr && core->running != nullptr &&
-                      (core->running->has(Slot::kEnding) ||
-                       (core->stack != nullptr && core->stack->exit != nullptr));
+  // (Also of one that is made anew in place.)
+  const bool ending = core != nullptr && core->stack != nullptr && core->stack->exit != nullptr;
   if (ending || std::uncaught_exceptions() == 0) {
     fail_ask(to, ending ? AskError::kDied : AskError::kNoReply);
   } else if (claim(to)) {  // somebody may yet catch it: nothing is known of an exit

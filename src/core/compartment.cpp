@@ -97,13 +97,11 @@ Exit Core::read_out_isolated(std::exception_ptr failure) noexcept {
 }
 
 // Its destructor runs as the last thing of its turn (T4).
-void Core::destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>& told,
-                            const Settled& settled) {
+void Core::destroy_isolated(Slot& slot, std::unique_ptr<Told>& told, const Settled& settled) {
   Core* core = current();
   machine::Stack& me = *core->stack;
   me.handled = settled.handled;
   me.dropped = settled.dropped;
-  me.exit = &exit;
   me.told = told.release();
   me.crash = me.told != nullptr ? me.told->crash.get() : nullptr;
   enter_compartment(slot);
@@ -112,7 +110,6 @@ void Core::destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>&
   static_cast<void>(come_inside());
   leave_compartment();
   me.crash = nullptr;
-  me.exit = nullptr;
   told.reset(std::exchange(me.told, nullptr));
 }
 

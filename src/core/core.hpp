@@ -372,8 +372,7 @@ class alignas(64) Core {
   [[nodiscard]] static Exit read_out_isolated(std::exception_ptr failure) noexcept;
   static void admit_over_wall(Signal& signal);
   static void take_over_wall(const Slot& slot, Signal* signal);
-  static void destroy_isolated(Slot& slot, const Exit& exit, std::unique_ptr<Told>& told,
-                               const Settled& settled);
+  static void destroy_isolated(Slot& slot, std::unique_ptr<Told>& told, const Settled& settled);
   [[noreturn]] static void go_on_after_trap(machine::Stack* me);
   static void end_trapped(Slot& slot, machine::Stack* me, Trap& trap);
 

@@ -46,9 +46,9 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   std::unique_ptr<Told> told(settled.told);
   if (is_crash(exit) && told == nullptr) [[unlikely]]
     told = describe(slot, exit, settled);
+  current()->stack->exit = &exit;  // for those who asked it
   if (slot.isolated()) [[unlikely]] {
-    if (!settled.trapped) destroy_isolated(slot, exit, told, settled);
-    current()->stack->exit = &exit;  // for those who asked it
+    if (!settled.trapped) destroy_isolated(slot, told, settled);
     if (restart_in_place(slot, exit, settled, told)) return;
   }
   slot.set(Slot::kEnding);
@@ -63,7 +63,6 @@ void Core::finish(Slot& slot, Exit exit, Settled settled) {
   slot.generation.store(next, std::memory_order_release);
   Core* core = current();
   machine::Stack& me = *core->stack;  // it stays on this one
-  me.exit = &exit;
   if (!slot.isolated()) [[likely]] {
     me.crash = told != nullptr ? told->crash.get() : nullptr;
     core->leave();

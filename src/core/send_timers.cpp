@@ -151,8 +151,8 @@ void leave_what_others_know(Slot& slot, Core& core) noexcept {
   end_watches(slot, core);
 }
 
+// The destructor of a message may begin new ones of any kind.
 void end_timers(Slot& slot, Core& core) noexcept {
-  leave_what_others_know(slot, core);
   for (;;) {
     SendTimer* timer = nullptr;
     bool is_mine = false;
@@ -161,7 +161,6 @@ void end_timers(Slot& slot, Core& core) noexcept {
       TimersOf timers(slot, core);
       timer = slot.extras->timers;
       if (timer == nullptr) return;
-      // The destructor of a message has made it.
       others_know = timer->kind == TimerKind::kRequest || timer->kind == TimerKind::kWatch;
       if (!others_know) is_mine = end_timer(timers, *timer, core);
     }

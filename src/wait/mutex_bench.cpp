@@ -61,6 +61,18 @@ void mutex_free_std(benchmark::State& state) {
 }
 BENCHMARK(mutex_free_std);
 
+// From here on the process counts locks: it has had an isolated actor.
+void mutex_free_std_counted(benchmark::State& state) {
+  Runtime runtime;
+  runtime.start();
+  SpawnOptions isolated;
+  isolated.isolated.emplace();
+  runtime.spawn_with(isolated, [] {});
+  runtime.shutdown();
+  mutex_free_std(state);
+}
+BENCHMARK(mutex_free_std_counted);
+
 void semaphore_free(benchmark::State& state) {
   bulkhead::Semaphore semaphore(1);
   for (auto _ : state) {

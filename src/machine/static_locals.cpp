@@ -12,7 +12,6 @@ namespace {
 
 const StaticLocalWatcher* the_watcher = nullptr;
 
-using Acquire = int(abi::__guard*);
 using End = void(abi::__guard*);
 
 // Where there is no other one, as in a program without shared libraries. The first byte of a guard
@@ -20,34 +19,8 @@ using End = void(abi::__guard*);
 unsigned char* bytes_of(abi::__guard* guard) noexcept {
   return reinterpret_cast<unsigned char*>(guard);
 }
-int acquire_here(abi::__guard* guard) {
-  unsigned char* bytes = bytes_of(guard);
-  while (__atomic_load_n(&bytes[0], __ATOMIC_ACQUIRE) == 0) {
-    if (__atomic_exchange_n(&bytes[1], 1, __ATOMIC_ACQUIRE) == 0) {
-      if (__atomic_load_n(&bytes[0], __ATOMIC_RELAXED) == 0) return 1;
-      __atomic_store_n(&bytes[1], 0, __ATOMIC_RELEASE);
-    } else {
-      sched_yield();
-    }
-  }
-  return 0;
-}
 void abort_here(abi::__guard* guard) { __atomic_store_n(&bytes_of(guard)[1], 0, __ATOMIC_RELEASE); }
-void release_here(abi::__guard* guard) {
-  __atomic_store_n(&bytes_of(guard)[0], 1, __ATOMIC_RELEASE);
-  abort_here(guard);
-}
 
-Acquire* own_acquire() noexcept {
-  static constinit Next<Acquire> next("__cxa_guard_acquire");
-  Acquire* own = next.get();
-  return own != nullptr ? own : &acquire_here;
-}
-End* own_release() noexcept {
-  static constinit Next<End> next("__cxa_guard_release");
-  End* own = next.get();
-  return own != nullptr ? own : &release_here;
-}
 End* own_abort() noexcept {
   static constinit Next<End> next("__cxa_guard_abort");
   End* own = next.get();
@@ -64,6 +37,44 @@ void abandon_static_local(void* guard) noexcept { own_abort()(static_cast<abi::_
 
 // ThreadSanitizer has its own, by which it learns who has initialised what.
 #if !defined(BULKHEAD_TSAN)
+
+namespace bulkhead::machine {
+
+namespace {
+
+using Acquire = int(abi::__guard*);
+
+int acquire_here(abi::__guard* guard) {
+  unsigned char* bytes = bytes_of(guard);
+  while (__atomic_load_n(&bytes[0], __ATOMIC_ACQUIRE) == 0) {
+    if (__atomic_exchange_n(&bytes[1], 1, __ATOMIC_ACQUIRE) == 0) {
+      if (__atomic_load_n(&bytes[0], __ATOMIC_RELAXED) == 0) return 1;
+      __atomic_store_n(&bytes[1], 0, __ATOMIC_RELEASE);
+    } else {
+      sched_yield();
+    }
+  }
+  return 0;
+}
+void release_here(abi::__guard* guard) {
+  __atomic_store_n(&bytes_of(guard)[0], 1, __ATOMIC_RELEASE);
+  abort_here(guard);
+}
+
+Acquire* own_acquire() noexcept {
+  static constinit Next<Acquire> next("__cxa_guard_acquire");
+  Acquire* own = next.get();
+  return own != nullptr ? own : &acquire_here;
+}
+End* own_release() noexcept {
+  static constinit Next<End> next("__cxa_guard_release");
+  End* own = next.get();
+  return own != nullptr ? own : &release_here;
+}
+
+}  // namespace
+
+}  // namespace bulkhead::machine
 
 using namespace bulkhead::machine;  // NOLINT: for the definitions below
 

@@ -27,7 +27,9 @@ void* allocate(std::size_t bytes, std::size_t alignment) {
   allocations.fetch_add(1, std::memory_order_relaxed);
   void* memory = nullptr;
   if (exhausted || (recorder() != nullptr && recorder()->refuses())) throw std::bad_alloc();
-  if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes) != 0) {
+  // One byte more: the end of a block is never the beginning of another one.
+  if (posix_memalign(&memory, alignment < sizeof(void*) ? sizeof(void*) : alignment, bytes + 1) !=
+      0) {
     throw std::bad_alloc();
   }
   if (recorder() != nullptr) recorder()->add(memory, bytes);

@@ -119,7 +119,8 @@ class Cell {
 };
 
 // Whether a class has a member of that name at all, public or not: it then makes the name ambiguous
-// beside another base class that has one. A union or a final class is not asked.
+// beside another base class that has one. A final class can be asked only for what is public and
+// not overloaded.
 struct HasStarted {
   int started;
 };
@@ -131,13 +132,15 @@ struct Beside : A, Other {};
 template <class A>
 concept Asked = std::is_class_v<A> && !std::is_final_v<A>;
 template <class A>
-concept NamesStarted = Asked<A> && !requires {
-  &Beside<A, HasStarted>::started;
-};
+concept NamesStarted = requires {
+  &A::started;
+}
+|| (Asked<A> && !requires { &Beside<A, HasStarted>::started; });
 template <class A>
-concept NamesReceiveTimeout = Asked<A> && !requires {
-  &Beside<A, HasReceiveTimeout>::receive_timeout;
-};
+concept NamesReceiveTimeout = requires {
+  &A::receive_timeout;
+}
+|| (Asked<A> && !requires { &Beside<A, HasReceiveTimeout>::receive_timeout; });
 
 /// A data member that happens to have the name.
 template <class A>

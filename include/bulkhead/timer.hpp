@@ -117,6 +117,20 @@ TimerRef send_every(Timeout period, std::type_identity_t<Port<M>> to, M message)
   }
 }
 
+/// To an actor that has no handler for the message: says so, when it is compiled.
+template <class A, class M>
+  requires(!handler::kAccepted<A, M>)
+TimerRef send_after(Timeout, Address<A>, M) {
+  handler::check_handled<A, M>();
+  return TimerRef();
+}
+template <class A, class M>
+  requires(!handler::kAccepted<A, M>)
+TimerRef send_every(Timeout, Address<A>, M) {
+  handler::check_handled<A, M>();
+  return TimerRef();
+}
+
 /// In the actor that started it: ends a timer. Its message is destroyed, and not delivered any
 /// more. False when it has fired, was cancelled, or is another actor's. (The message of one that
 /// has fired is in its receiver's mailbox; with a run queue that cores share, maybe on its way.)

@@ -1,4 +1,4 @@
-// expect: (no matching function for call to .*send_after|could not convert|no viable conversion)
+// expect: error: static assertion failed.*: bulkhead: this actor has no handler for this message
 #include <bulkhead/bulkhead.hpp>
 
 #include <chrono>

@@ -26,6 +26,12 @@ struct CrashReport {
     std::string name = {};       ///< in the registry; empty: none
     std::string_view type = {};  ///< of the actor's class; empty: it lives no more
   };
+  /// What became of it.
+  enum class Afterwards : std::uint8_t {
+    kEnded,
+    kRestartedInPlace,  ///< it goes on, made anew: SpawnOptions::restart
+    kGaveUp,            ///< it has ended, since it had been made anew as often as it may be
+  };
   static constexpr std::size_t kMostListed = 16;  ///< of each list
 
   std::chrono::system_clock::time_point time;
@@ -52,8 +58,9 @@ struct CrashReport {
   std::size_t link_count = 0;  ///< all of them
   std::size_t monitoring = 0;  ///< monitors that it had of others
   std::size_t monitored = 0;   ///< and others of it
-  std::uint64_t restarts = 0;  ///< how often its supervisor had started it again
-  std::string state;           ///< what it says of its state itself: describe_crash
+  std::uint64_t restarts = 0;  ///< how often it had begun again: by its supervisor, or in place
+  Afterwards afterwards = Afterwards::kEnded;
+  std::string state;                     ///< what it says of its state itself: describe_crash
   std::vector<std::string> last_events;  ///< that it took part in, of a flight recorder or trace
 };
 

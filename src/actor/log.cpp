@@ -11,6 +11,18 @@ namespace bulkhead {
 
 namespace {
 
+std::string_view to_string(CrashReport::Afterwards afterwards) {
+  switch (afterwards) {
+    case CrashReport::Afterwards::kEnded:
+      break;
+    case CrashReport::Afterwards::kRestartedInPlace:
+      return "restarted in place";
+    case CrashReport::Afterwards::kGaveUp:
+      return "ended: it was restarted in place as often as it may be";
+  }
+  return "ended";
+}
+
 // A report for people, field by field.
 class Text {
  public:
@@ -29,6 +41,8 @@ class Text {
                          std::to_string(report_.handled) + " handled");
     add_links();
     if (report_.restarts != 0) field("restarts", std::to_string(report_.restarts));
+    if (report_.afterwards != CrashReport::Afterwards::kEnded)
+      field("afterwards", to_string(report_.afterwards));
     if (!report_.state.empty()) field("state", report_.state);
     texts("stack", report_.stack);
     texts("events", report_.last_events);
@@ -203,6 +217,7 @@ std::string to_json(const CrashReport& report) {
   json.number("monitoring", report.monitoring);
   json.number("monitored", report.monitored);
   json.number("restarts", report.restarts);
+  json.text("afterwards", to_string(report.afterwards));
   json.text("state", report.state);
   json.texts("last_events", report.last_events);
   json.close();

@@ -134,8 +134,8 @@ TEST(CrashText, as_json_is_one_line) {
                       R"(","type":"","name":""},"stack":["f","g"],)"
                       R"("message":"","mailbox":0,"handled":12,"links":[")" +
                       to_string(Pid(4, 1)) +
-                      R"("],"link_count":0,"monitoring":0,"monitored":0,"restarts":6,"state":"",)"
-                      R"("last_events":[]})");
+                      R"("],"link_count":0,"monitoring":0,"monitored":0,"restarts":6,)"
+                      R"("afterwards":"ended","state":"","last_events":[]})");
 }
 
 }  // namespace

@@ -34,6 +34,7 @@ struct Restarts {
   std::size_t limit = 0;
   machine::Nanoseconds window = 0;
   std::size_t count = 0;  // in this window
+  std::uint64_t all = 0;
   machine::Nanoseconds since = 0;
 
   /// Counts one more, if there may be one.

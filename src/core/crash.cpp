@@ -6,6 +6,7 @@
 #include "base/error_log.hpp"
 #include "bulkhead/join.hpp"
 #include "core/bond.hpp"
+#include "core/compartment.hpp"
 #include "core/domain.hpp"
 #include "core/extras.hpp"
 #include "core/inside.hpp"
@@ -86,6 +87,7 @@ void fill(CrashReport& report, const Slot& slot, const Exit& exit, Domain& domai
     report.links = first_links(slot.extras->bonds, CrashReport::kMostListed);
     if (const Rare* rare = slot.extras->rare; rare != nullptr) {
       report.restarts = rare->restarts;
+      if (rare->compartment != nullptr) report.restarts += rare->compartment->restarts.all;
       if (rare->notes != nullptr) {
         report.label = rare->notes->label;
         if (report.by_signal && rare->notes->sent_by)

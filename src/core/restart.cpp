@@ -20,6 +20,7 @@ bool Restarts::one_more(machine::Nanoseconds now) noexcept {
   }
   if (count == limit) return false;
   ++count;
+  ++all;
   return true;
 }
 
@@ -59,7 +60,11 @@ bool Core::restart_in_place(Slot& slot, const Exit& exit, Settled& settled,
       core->domain.load(std::memory_order_relaxed)->ending()) {
     return false;
   }
-  if (!compartment.restarts.one_more(machine::now())) return false;
+  using Afterwards = CrashReport::Afterwards;
+  if (!compartment.restarts.one_more(machine::now())) {
+    if (told != nullptr) told->crash->afterwards = Afterwards::kGaveUp;
+    return false;
+  }
   compartment.belongings.release_all();
   void* state = build_anew(compartment, *slot.kind);
   if (state == nullptr) return false;
@@ -79,7 +84,10 @@ bool Core::restart_in_place(Slot& slot, const Exit& exit, Settled& settled,
   if (slot.has(Slot::kStartPending)) ++settled.handled;
   slot.clear(Slot::kTimeoutDue | Slot::kTimeoutOver);
   tell_all(*core, untold);
-  if (told != nullptr) core->domain.load(std::memory_order_relaxed)->reporter.put(std::move(told));
+  if (told != nullptr) {
+    told->crash->afterwards = Afterwards::kRestartedInPlace;
+    core->domain.load(std::memory_order_relaxed)->reporter.put(std::move(told));
+  }
   if (exit.kind() == Exit::Kind::kPanic) core->counts.failed.raise();
   if (exit.kind() == Exit::Kind::kTrapped) core->counts.trapped.raise();
   core->counts.restarted.raise();

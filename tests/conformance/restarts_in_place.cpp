@@ -5,10 +5,13 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <iterator>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "support/crashes.hpp"
 #include "support/live.hpp"
 #include "support/on_cores.hpp"
 
@@ -167,6 +170,39 @@ TEST_P(RestartsInPlace, are_told_of_when_they_are_used_up) {
   EXPECT_EQ(watcher.ask(Get(), kDeadline), "trapped");
   EXPECT_EQ(service.send(Do::kNothing), Delivery::kGone);
   EXPECT_EQ(seen.made, 3);
+}
+
+// C17.
+TEST_P(RestartsInPlace, are_said_in_the_reports_of_its_crashes) {
+  const auto crashes = std::make_shared<support::Crashes>();
+  Config config = support::OnCores::config();
+  config.log = support::told_to(crashes);
+  Runtime told(config);
+  told.start();
+  const auto service = told.spawn_with<Service>(restarted(2), "hello");
+  const auto without = told.spawn_with<Service>(support::OnCores::on_core(0), "hello");
+  for (const Do fault : {Do::kTrap, Do::kPanic, Do::kTrap}) {
+    service.send(fault);
+    ASSERT_TRUE(told.wait_for_idle(kDeadline));
+  }
+  without.send(Do::kPanic);
+  ASSERT_TRUE(crashes->wait_for(4));
+  told.shutdown();
+  using Afterwards = CrashReport::Afterwards;
+  constexpr Afterwards kExpected[] = {Afterwards::kRestartedInPlace, Afterwards::kRestartedInPlace,
+                                      Afterwards::kGaveUp, Afterwards::kEnded};
+  const std::vector<CrashReport> reports = crashes->reports();
+  ASSERT_EQ(reports.size(), std::size(kExpected));
+  for (std::size_t i = 0; i < reports.size(); ++i) {
+    EXPECT_EQ(reports[i].afterwards, kExpected[i]) << i;
+    EXPECT_EQ(reports[i].restarts, i < 3 ? i : 0);
+  }
+  EXPECT_NE(to_string(reports[0]).find("\n  afterwards restarted in place"), std::string::npos);
+  EXPECT_NE(to_string(reports[2]).find("\n  afterwards ended: it was restarted in place as often"),
+            std::string::npos);
+  EXPECT_EQ(to_string(reports[3]).find("afterwards"), std::string::npos);
+  EXPECT_NE(to_json(reports[0]).find(R"("afterwards":"restarted in place")"), std::string::npos);
+  EXPECT_NE(to_json(reports[3]).find(R"("afterwards":"ended")"), std::string::npos);
 }
 
 TEST_P(RestartsInPlace, are_counted_anew_in_the_next_window) {

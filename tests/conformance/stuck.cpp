@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <functional>
 #include <thread>
 #include <vector>
@@ -174,15 +173,10 @@ TEST_P(Stuck, a_pinned_actor_is_left_and_comes_home_to_its_core) {
 // nothing at all.
 TEST_P(Stuck, neither_an_idle_runtime_nor_one_stuck_in_a_system_call_uses_the_cpu) {
   const Pipe pipe;
-  const auto cpu_time = [] {
-    timespec time{};
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-    return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
-  };
   const auto of_a_pause = [&] {
-    const auto begin = cpu_time();
+    const auto begin = support::cpu_time();
     std::this_thread::sleep_for(300ms);
-    return cpu_time() - begin;
+    return support::cpu_time() - begin;
   };
   EXPECT_TRUE(eventually([&] { return of_a_pause() < 3ms * support::kTimeFactor; }));
   runtime.spawn([&] { pipe.read(); });

@@ -3,6 +3,7 @@
 
 #include <bulkhead/config.hpp>
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <string>
@@ -15,6 +16,8 @@ namespace support {
 [[nodiscard]] std::size_t threads_named(const std::string& name);
 [[nodiscard]] std::size_t mappings();
 [[nodiscard]] std::size_t resident_bytes();
+/// That its threads have used, all together.
+[[nodiscard]] std::chrono::nanoseconds cpu_time();
 /// The kernel's limit on mappings, vm.max_map_count.
 [[nodiscard]] std::size_t most_mappings();
 

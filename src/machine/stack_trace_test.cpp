@@ -2,8 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
 #include <cstdio>
+#include <span>
 #include <string>
+#include <vector>
+
+#include "machine/stack.hpp"
 
 namespace bulkhead::machine {
 
@@ -14,6 +20,21 @@ namespace bulkhead::machine {
 }
 [[gnu::noinline]] void outermost_of_the_test(std::FILE* out) {
   innermost_of_the_test(out);
+  asm volatile("");
+}
+
+// What a walk finds that begins in a function which the middle one calls.
+std::vector<void*> walked;
+
+[[gnu::noinline]] void inner_of_a_walk(const Stack* stack) {
+  std::array<void*, 64> frames;
+  const std::size_t count = walk_stack(frames, stack);
+  walked.assign(frames.begin(), frames.begin() + static_cast<std::ptrdiff_t>(count));
+  asm volatile("");
+}
+[[gnu::noinline]] void middle_of_a_walk(Stack* stack) {
+  stack->outermost = __builtin_frame_address(0);
+  inner_of_a_walk(stack);
   asm volatile("");
 }
 
@@ -42,6 +63,18 @@ TEST(StackTrace, leaves_its_own_frames_and_those_of_the_runtime_out) {
        {"print_stack_trace", "_Unwind_", "__libc_start", ": _start", "__cxa_"}) {
     EXPECT_EQ(text.find(machinery), std::string::npos) << text;
   }
+}
+
+TEST(StackTrace, of_a_walk_ends_with_the_outermost_frame) {
+  Stack stack;
+  middle_of_a_walk(&stack);
+  const std::vector<void*> cut = walked;
+  ASSERT_GE(cut.size(), 2u);
+  EXPECT_NE(describe_frames(std::span(cut).last(1)).front().find("middle_of_a_walk"),
+            std::string::npos);
+  stack.thread_bytes = 1;  // somewhere else than the stack that it stands for
+  middle_of_a_walk(&stack);
+  EXPECT_GT(walked.size(), cut.size());
 }
 
 }  // namespace

@@ -59,18 +59,6 @@ class SupervisorSimple : public support::Supervised {
     EXPECT_FALSE(has_ended(bystander));
     EXPECT_TRUE(supervisor.stop());
   }
-  /// Eight times as many take eight times as long, about. The best of some, since others use the
-  /// machine, too.
-  template <class TimeFor>
-  static void expect_linear(TimeFor time_for) {
-    const auto best_of_some = [&time_for](int many) {
-      auto best = time_for(many);
-      for (int i = 0; i < 3; ++i) best = std::min(best, time_for(many));
-      return best;
-    };
-    const auto small = best_of_some(2000);
-    EXPECT_LT(best_of_some(16'000), 4 * 8 * small + 100ms);
-  }
   /// A child that is not started again while `works` says no.
   std::function<ChildStart()> perhaps(std::atomic<bool>& works) {
     return [this, &works, first = std::make_shared<std::atomic<bool>>(true)]() -> ChildStart {
@@ -222,8 +210,8 @@ TEST_P(SupervisorSimple, backoff) {
 
 // Starting, ending by hand and stopping.
 TEST_P(SupervisorSimple, scale_start_stop_many_children) {
-  const auto time_for = [this](int many) {
-    const auto begun = support::Clock::now();
+  support::expect_linear([this](int many) {
+    const auto begun = support::cpu_time();
     run([many] {
       struct Idle {};
       const auto supervisor =
@@ -237,14 +225,13 @@ TEST_P(SupervisorSimple, scale_start_stop_many_children) {
       EXPECT_EQ(supervisor->count_children()->active, static_cast<std::size_t>(many - many / 2));
       EXPECT_TRUE(supervisor->stop());
     });
-    return support::Clock::now() - begun;
-  };
-  expect_linear(time_for);
+    return support::cpu_time() - begun;
+  });
 }
 
 // All children end at once, on all cores, and with the first of them the supervisor does.
 TEST_P(SupervisorSimple, scale_ends_of_many_children) {
-  expect_linear([this](int many) {
+  support::expect_linear([this](int many) {
     const SupervisorRef supervisor = start_simple(Restart::kPermanent, 0);
     struct Idle {};
     for (int i = 0; i < many; ++i) {
@@ -256,10 +243,10 @@ TEST_P(SupervisorSimple, scale_ends_of_many_children) {
       EXPECT_TRUE(supervisor.start_child(spawn).has_value());
     }
     const auto children = supervisor.which_children().value();
-    const auto begun = support::Clock::now();
+    const auto begun = support::cpu_time();
     for (const auto& each : children) bulkhead::kill(each.pid);
     EXPECT_TRUE(eventually([&] { return !bulkhead::actor_info(supervisor.pid()); }));
-    return support::Clock::now() - begun;
+    return support::cpu_time() - begun;
   });
 }
 

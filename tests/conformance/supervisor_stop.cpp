@@ -2,7 +2,6 @@
 // supervisor_SUITE whose behaviour it checks.
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <thread>
 
 #include "support/supervised.hpp"
@@ -262,10 +261,9 @@ TEST_P(SupervisorStop, do_not_save_start_parameters_for_temporary_children) {
       [&] { return simple.count_children()->specs == 0 && ordered.count_children()->specs == 0; }));
 }
 
-// Eight times as many: eight times the time, or a bit more.
 TEST_P(SupervisorStop, scale_start_stop_many_children) {
-  const auto time_for = [this](int many) {
-    const auto begun = support::Clock::now();
+  support::expect_linear([this](int many) {
+    const auto begun = support::cpu_time();
     run([many] {
       const auto supervisor = bulkhead::start_supervisor({});
       struct Idle {};
@@ -274,15 +272,8 @@ TEST_P(SupervisorStop, scale_start_stop_many_children) {
       }
       EXPECT_TRUE(supervisor->stop());
     });
-    return support::Clock::now() - begun;
-  };
-  const auto best_of_some = [&time_for](int many) {
-    auto best = time_for(many);
-    for (int i = 0; i < 3; ++i) best = std::min(best, time_for(many));
-    return best;
-  };
-  const auto small = best_of_some(2000);
-  EXPECT_LT(best_of_some(16'000), 4 * 8 * small + 100ms);
+    return support::cpu_time() - begun;
+  });
 }
 
 }  // namespace

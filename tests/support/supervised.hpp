@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <functional>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,7 @@
 #include "support/crashes.hpp"
 #include "support/log.hpp"
 #include "support/on_cores.hpp"
+#include "support/process.hpp"
 
 namespace support {
 
@@ -168,5 +170,16 @@ class Supervised : public OnCores {
     return config;
   }
 };
+
+/// `cpu_time_for(n)` is what n children take: eight times as many take eight times as much, about.
+template <class CpuTimeFor>
+void expect_linear(CpuTimeFor cpu_time_for) {
+  const auto best_of_some = [&cpu_time_for](int many) {
+    return std::min({cpu_time_for(many), cpu_time_for(many), cpu_time_for(many)});
+  };
+  constexpr int kFew = kTimeFactor == 1 ? 2000 : 250;
+  const auto small = best_of_some(kFew);
+  EXPECT_LT(best_of_some(8 * kFew), 4 * 8 * small + std::chrono::milliseconds(100));
+}
 
 }  // namespace support

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "support/trap_cases.hpp"
 #include "watch_support.hpp"
 
 namespace {
@@ -208,7 +209,8 @@ TEST_P(WatchesEnding, begin_with_a_trap_if_there_is_no_stream) {
   struct Trapping {
     void receive(Look /*message*/) { static_cast<void>(net::watch(this, *nowhere)); }
     void receive(Ready /*message*/) {}
-    Stream* volatile nowhere = nullptr;
+    // (Not null, which UndefinedBehaviorSanitizer would see.)
+    Stream* volatile nowhere = static_cast<Stream*>(support::no_mans_page);
   };
   auto options = on_core(1);
   options.isolated.emplace();

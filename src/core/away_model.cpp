@@ -7,6 +7,8 @@
 //       The core is run by one thread at a time, and so is the actor, whose stack is left before it
 //       is resumed; it comes home once if it was left, and never otherwise; both calls are made;
 //       the letter is handled once; and the core does not sleep for good.
+//   blamed  The watch has seen a core twice at the same activation, and takes it: it leaves that
+//       one behind, and no other that has begun since.
 //
 // Broken copies follow.
 #include <gtest/gtest.h>
@@ -25,11 +27,12 @@ using namespace sync;
 
 enum class Flaw {
   kNone,
-  kKeepsTheCore,     // goes on with the core that it had
-  kPublishesFirst,   // the signal goes out while the thread still runs on the actor's stack
-  kPublishesTwice,   // as if two calls came home
-  kTellsNobody,      // the core is not told of the signal
-  kLooksWhileAsleep  // the core sleeps without looking at what has arrived
+  kKeepsTheCore,      // goes on with the core that it had
+  kPublishesFirst,    // the signal goes out while the thread still runs on the actor's stack
+  kPublishesTwice,    // as if two calls came home
+  kTellsNobody,       // the core is not told of the signal
+  kLooksWhileAsleep,  // the core sleeps without looking at what has arrived
+  kBlamesWhoeverRuns  // goes by what it saw before it took the core
 };
 
 enum class Kind { kLetter, kHomecoming };
@@ -195,6 +198,61 @@ model::Result handed_over(const model::Options& options) {
   });
 }
 
+// A core whose actors each have one activation, and a watch.
+template <Flaw flaw>
+struct Blame {
+  struct Core {
+    ModelSync::atomic<unsigned> progress;
+    ModelSync::plain<unsigned> running;
+  };
+
+  Core core;
+  Seat<Fenced, Core> seat;
+  ModelMutex lock;
+
+  explicit Blame(model::Run& run) {
+    run.name("seat", seat);
+    run.name("progress", core.progress);
+    run.name("running", core.running);
+    seat.sit(&core);
+  }
+
+  void run_actors() {
+    for (unsigned actor = 1; actor <= 2; ++actor) {
+      core.progress.store(actor, kRelaxed);
+      core.running.write(actor);
+      seat.leave();  // its handler runs
+      if (seat.enter() != nullptr) continue;
+      lock.lock();
+      const bool left_behind = seat.look_again() == nullptr;
+      lock.unlock();
+      if (left_behind) return;
+    }
+  }
+
+  void watch() {
+    const unsigned seen = core.progress.load(kRelaxed);
+    lock.lock();
+    if (seat.take() == Taken::kTaken) {
+      if (flaw != Flaw::kBlamesWhoeverRuns && core.progress.load(kRelaxed) != seen) {
+        seat.put_back(&core);
+      } else {
+        model::check(core.running.read() == seen, "who is left behind was seen");
+      }
+    }
+    lock.unlock();
+  }
+};
+
+template <Flaw flaw>
+model::Result blamed(const model::Options& options) {
+  return model::explore(options, [](model::Run& run) {
+    auto s = std::make_shared<Blame<flaw>>(run);
+    run.thread("core", [s] { s->run_actors(); });
+    run.thread("watch", [s] { s->watch(); });
+  });
+}
+
 void expect_found(const model::Result& r, std::string_view what) {
   EXPECT_TRUE(r.found(what)) << r.report();
 }
@@ -202,6 +260,15 @@ void expect_found(const model::Result& r, std::string_view what) {
 TEST(AwayModel, a_core_is_run_by_one_thread_and_who_was_left_comes_home_once) {
   const model::Result r = handed_over<Flaw::kNone>(within(3));
   EXPECT_TRUE(r.ok()) << r.report();
+}
+
+TEST(AwayModel, who_is_left_behind_was_seen_to_be_stuck) {
+  const model::Result r = blamed<Flaw::kNone>(within(4));
+  EXPECT_TRUE(r.ok()) << r.report();
+}
+
+TEST(AwayModel, another_who_is_left_behind_is_found) {
+  expect_found(blamed<Flaw::kBlamesWhoeverRuns>(within(3)), "who is left behind was seen");
 }
 
 TEST(AwayModel, a_core_that_two_threads_run_is_found) {

@@ -302,6 +302,10 @@ Crew::Look Crew::hand_over(Core& core, Seen& seen, Anyway anyway) noexcept {
   for (int i = 1; i < kTries && taken == sync::Taken::kInside; ++i) taken = old.seat->at.take();
   if (taken == sync::Taken::kInside) return Look::kHopeless;
   if (taken != sync::Taken::kTaken) return Look::kAwake;
+  if (core.progress() != seen.progress) {  // another one has begun since the look
+    old.seat->at.put_back(&core);
+    return Look::kAwake;
+  }
   const Slot* slot = core.running;
   BULKHEAD_CHECK(slot != nullptr, "outside the runtime only an actor's handler runs");
   const bool may = !slot->has(Slot::kSolo);

@@ -23,6 +23,8 @@
 //      then pushes the homecoming signal into its inbox, once. The core resumes it like any other.
 //  H4  What cannot be left behind: actors with a thread of their own, and code of the runtime, such
 //      as hooks and destructors of messages that are dropped.
+//  H5  The watch looks at a core's progress from afar. When it has taken the core it looks again:
+//      who runs now may have begun since, and is not the one that was seen.
 // Checked by sync/seat_model.cpp and away_model.cpp.
 #pragma once
 

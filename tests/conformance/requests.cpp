@@ -246,6 +246,7 @@ TEST_P(Requests, cross_the_walls_around_isolated_actors) {
       wait_for_end();
     }
   }
+  wait_for_idle();  // what was on its way to those who have ended has gone
   EXPECT_EQ(bulkhead::heaps_live(), 0u);
 }
 

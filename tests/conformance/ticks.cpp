@@ -359,6 +359,7 @@ TEST_P(Ticks, cross_the_walls_around_isolated_actors) {
       for (const std::string& text : texts.entries()) EXPECT_EQ(text, kLong);
     }
   }
+  wait_for_idle();  // what was on its way to those who have ended has gone
   EXPECT_EQ(bulkhead::heaps_live(), 0u);
 }
 

@@ -354,7 +354,6 @@ TEST_P(Compartments, keep_their_heap_when_they_are_left_and_come_home) {
 // What an isolated actor gives to those that it spawns is theirs.
 TEST_P(Compartments, spawn_others_that_outlive_them) {
   support::Log<std::string> log;
-  support::Event go;
   runtime.spawn_with(isolated(on_core(0)), [&log] {
     const auto child = bulkhead::spawn_with<Worker>(SpawnOptions{}, kLong + "1");
     const auto twin = bulkhead::spawn_with<Worker>(isolated(), kLong + "2");

@@ -239,7 +239,7 @@ static_assert(kAllNeedMemory<bulkhead::Parcel<>, Holds<bulkhead::Parcel<>>, std:
 
 TEST(Crossable, knows_what_a_lambda_is) {
   const auto nothing = [](int n) { return n; };
-  const int number = 1;
+  int number = 1;  // a constant need not be captured
   const auto copy = [number] { return number; };
   const auto reference = [&number] { return number; };
   const auto generic = [number](const std::vector<int>&, auto x) { return x + number; };

@@ -285,7 +285,8 @@ TEST_P(Traps, again_and_again) {
   }
   EXPECT_TRUE(support::eventually([&] { return ended == workers; }));
   EXPECT_TRUE(runtime.wait_for_idle(support::kDeadline));
-  EXPECT_EQ(runtime.stats().actors_trapped, workers * kRounds * kCases.size());
+  EXPECT_EQ(runtime.stats().actors_trapped,
+            static_cast<std::size_t>(workers * kRounds) * kCases.size());
   EXPECT_EQ(runtime.stats().actors(), 0u);
   support::expect_balanced(runtime.stats());
 }

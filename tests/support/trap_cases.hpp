@@ -23,8 +23,8 @@
 #include <vector>
 
 // What assert() calls, which <cassert> does not declare where NDEBUG is defined.
-extern "C" [[noreturn]] void __assert_fail(const char* assertion, const char* file,
-                                           unsigned int line, const char* function) noexcept;
+extern "C" void __assert_fail(const char* assertion, const char* file, unsigned int line,
+                              const char* function) noexcept __attribute__((__noreturn__));
 
 namespace support {
 

@@ -32,7 +32,6 @@ using bulkhead::Exit;
 using bulkhead::Mailbox;
 using bulkhead::SpawnOptions;
 using bulkhead::TrapKind;
-using support::divide;
 using support::just_throw;
 using support::kCases;
 using support::touch_null;
@@ -335,12 +334,12 @@ TEST_P(Traps, are_told_to_those_who_are_linked) {
         SpawnOptions options = isolated(on_core(1));
         options.linked = true;
         const auto worker = bulkhead::spawn_with<Worker>(options);
-        EXPECT_EQ(worker.send(Fail{&divide}), Delivery::kQueued);
+        EXPECT_EQ(worker.send(Fail{&support::break_off}), Delivery::kQueued);
         ends.add(mailbox.next<bulkhead::Exited>().exit);
         ended.set();
       });
   ASSERT_TRUE(ended.wait());
-  EXPECT_EQ(ends.entries().front().trap(), TrapKind::kArithmetic);
+  EXPECT_EQ(ends.entries().front().trap(), TrapKind::kInstruction);
 }
 
 // Whoever asked it learns at once that there will be no answer.

@@ -155,11 +155,9 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) { deliver_batch_of<fals
 
 [[gnu::noinline, gnu::cold]] void Core::deliver_isolated(Slot& slot, machine::Stack* me) {
   me->handled = me->dropped = 0;
-  me->outermost = __builtin_frame_address(0);
   enter_compartment(slot);
   deliver_batch_of<true>(slot, me);
   leave_compartment();
-  me->outermost = nullptr;
 }
 
 Exit Core::unwound(Slot& slot) const noexcept {

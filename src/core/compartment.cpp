@@ -156,7 +156,6 @@ BULKHEAD_NO_ASAN void Core::land(void* stack) {
 void Core::go_on_after_trap(machine::Stack* me) {
   machine::reset_floating_point();
   base::critical = nullptr;  // what was in its way is gone
-  me->outermost = nullptr;
   leave_compartment();
   *machine::thread_exceptions() = {};  // their memory is among its belongings
   Trap trap = std::exchange(*tl_seat.worker->trap, Trap());

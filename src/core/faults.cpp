@@ -73,7 +73,7 @@ Contained contain(const Fault& fault, FaultKind kind, AtWork& work) noexcept {
   Trap& trap = *tl_seat.worker->trap;
   machine::Stack* stack = work.stack();
   trap.kind = trapped;
-  trap.depth = machine::walk_from(fault, trap.frames, *stack);
+  trap.depth = machine::walk_from(fault, trap.frames);
   SignalSafeText line;
   describe(line, fault, kind, *stack);
   trap.length = 0;

@@ -69,7 +69,7 @@ void trap_if_isolated(TrapKind kind, std::string_view what, const std::type_info
     if (work.isolated() == nullptr) return;
     stack = work.stack();
     Trap& trap = *tl_seat.worker->trap;
-    trap.depth = machine::walk_stack(trap.frames, stack);
+    trap.depth = machine::walk_stack(trap.frames);
     trap.kind = kind;
     trap.thrown = thrown;
     trap.length = 0;

@@ -157,7 +157,7 @@ bool has_no_address(const Fault& fault) noexcept {
 }
 
 // The frames of the handler itself end where the code stood.
-std::size_t walk_from(const Fault& fault, std::span<void*> into, const Stack& stack) noexcept {
+std::size_t walk_from(const Fault& fault, std::span<void*> into) noexcept {
   constexpr std::size_t kHandlersFrames = 8;
   void* frames[64];
   volatile std::size_t count = 0;  // it is read after a jump
@@ -166,7 +166,7 @@ std::size_t walk_from(const Fault& fault, std::span<void*> into, const Stack& st
   if (sigsetjmp(back, 0) == 0) {
     walking = &back;
     const std::size_t most = std::min(into.size() + kHandlersFrames, std::size(frames));
-    count = walk_stack(std::span(frames).first(most), &stack);
+    count = walk_stack(std::span(frames).first(most));
   }
   walking = nullptr;
   const auto end = frames + count;

@@ -56,10 +56,9 @@ using FaultWatcher = bool (*)(const Fault& fault) noexcept;
 /// Of a SIGSEGV: does the processor not say which address it was?
 [[nodiscard]] bool has_no_address(const Fault& fault) noexcept;
 
-/// In the watcher: fills in where the code stood, and who had called it, most recent call first, up
-/// to the outermost frame of `stack`; returns how many. Stops where the stack cannot be read.
-[[nodiscard]] std::size_t walk_from(const Fault& fault, std::span<void*> into,
-                                    const Stack& stack) noexcept;
+/// In the watcher: fills in where the code stood, and who had called it, most recent call first;
+/// returns how many. Stops where the stack cannot be read.
+[[nodiscard]] std::size_t walk_from(const Fault& fault, std::span<void*> into) noexcept;
 
 /// In the watcher, which then returns true: the thread is to go on in entry(argument), on the stack
 /// `on` that it is on, whose frames are abandoned. The thread has a FaultStack. Entry calls landed,

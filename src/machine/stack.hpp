@@ -55,21 +55,20 @@ struct alignas(64) Stack {
   core::Core* core = nullptr;        // whose loop runs on this stack; set anew by who resumes it
   core::ThreadSeat* seat = nullptr;  // of the thread that runs on this stack; likewise
   const SignalOps* in_hand_ops = nullptr;  // of the signal whose handler runs here; null when none
-  Signal* in_hand = nullptr;        // that signal, null once released; only while there is one
-  const Exit* exit = nullptr;       // of the actor that is being ended here
-  CrashReport* crash = nullptr;     // and what is to be told of it
-  core::Told* told = nullptr;       // with that, where a trap could part it from who holds it
-  std::uint32_t handled = 0;        // messages of this batch, of an isolated actor
-  std::uint32_t dropped = 0;        // and those that were dropped when it failed
-  bool asked = false;               // it is being asked for its receive timeout
-  StackPointer saved = nullptr;     // where to go on, while the stack is left
-  Stack* next = nullptr;            // in a free list
-  ExceptionState exceptions;        // while the stack is left
-  std::uint8_t size_class = 0;      // the size is kMinStackBytes << size_class
-  void* sanitizer = nullptr;        // fiber of TSan, or fake stack of ASan while the stack is left
-  std::byte* bottom = nullptr;      // lowest usable byte
-  std::size_t thread_bytes = 0;     // the size, for a record that stands for a thread's own stack
-  const void* outermost = nullptr;  // frame of the runtime's, above an isolated actor's; if known
+  Signal* in_hand = nullptr;     // that signal, null once released; only while there is one
+  const Exit* exit = nullptr;    // of the actor that is being ended here
+  CrashReport* crash = nullptr;  // and what is to be told of it
+  core::Told* told = nullptr;    // with that, where a trap could part it from who holds it
+  std::uint32_t handled = 0;     // messages of this batch, of an isolated actor
+  std::uint32_t dropped = 0;     // and those that were dropped when it failed
+  bool asked = false;            // it is being asked for its receive timeout
+  StackPointer saved = nullptr;  // where to go on, while the stack is left
+  Stack* next = nullptr;         // in a free list
+  ExceptionState exceptions;     // while the stack is left
+  std::uint8_t size_class = 0;   // the size is kMinStackBytes << size_class
+  void* sanitizer = nullptr;     // fiber of TSan, or fake stack of ASan while the stack is left
+  std::byte* bottom = nullptr;   // lowest usable byte
+  std::size_t thread_bytes = 0;  // the size, for a record that stands for a thread's own stack
 
   [[nodiscard]] std::size_t size() const noexcept {
     return thread_bytes != 0 ? thread_bytes : kMinStackBytes << size_class;

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <utility>
 
-#include "machine/stack.hpp"
 #include "machine/symbols.hpp"
 
 namespace bulkhead::machine {
@@ -52,32 +51,20 @@ constexpr std::size_t kMostFrames = 64;
 
 struct Frames {
   std::span<void*> into;
-  const Stack* stack;
   std::size_t count = 0;
 };
-
-// Whether a function whose stack goes down to there has called the outermost one. (There may be
-// frames of a handler of signals, which has a stack elsewhere.)
-bool is_outside(const Stack& stack, std::uintptr_t lowest) noexcept {
-  if (stack.outermost == nullptr || stack.thread_bytes != 0) return false;
-  return lowest > reinterpret_cast<std::uintptr_t>(stack.outermost) &&
-         lowest <= reinterpret_cast<std::uintptr_t>(&stack);
-}
 
 _Unwind_Reason_Code note_frame(_Unwind_Context* frame, void* argument) noexcept {
   auto& frames = *static_cast<Frames*>(argument);
   if (frames.count == frames.into.size()) return _URC_END_OF_STACK;
-  if (frames.stack != nullptr && is_outside(*frames.stack, _Unwind_GetCFA(frame))) {
-    return _URC_END_OF_STACK;
-  }
   frames.into[frames.count++] = reinterpret_cast<void*>(_Unwind_GetIP(frame));
   return _URC_NO_REASON;
 }
 
 }  // namespace
 
-std::size_t walk_stack(std::span<void*> into, const Stack* stack) noexcept {
-  Frames frames{into, stack};
+std::size_t walk_stack(std::span<void*> into) noexcept {
+  Frames frames{into};
   _Unwind_Backtrace(&note_frame, &frames);
   return frames.count;
 }

@@ -9,12 +9,9 @@
 
 namespace bulkhead::machine {
 
-struct Stack;
-
 /// Fills in return addresses, most recent call first, from this function's own frame on; returns
-/// how many. The last one is in the outermost frame of `stack`, when that has one. Allocates
-/// nothing.
-[[nodiscard]] std::size_t walk_stack(std::span<void*> into, const Stack* stack = nullptr) noexcept;
+/// how many. Allocates nothing.
+[[nodiscard]] std::size_t walk_stack(std::span<void*> into) noexcept;
 
 /// Writes the frames of the caller to `out`, most recent call first, with function, file and line
 /// where the program has debugging information. Frames of the C++ runtime and of this library's own

@@ -1,6 +1,6 @@
 // D3: actors in each state that the debugger shows, for check_gdb.py; some are stuck. When they are
-// all there, the program calls stop_here(), where a breakpoint stops it; or, with "abort" as its
-// argument, ends by an abort in an actor.
+// all there, the program calls stop_here(), where a breakpoint stops it, then went_on(); or, with
+// "abort" as its argument, ends by an abort in an actor.
 #include <bulkhead/bulkhead.hpp>
 #include <bulkhead/net.hpp>
 
@@ -47,6 +47,7 @@ class Blocker {
 };
 
 extern "C" [[gnu::noinline]] void stop_here() { asm volatile("" ::: "memory"); }
+extern "C" [[gnu::noinline]] void went_on() { asm volatile("# went on" ::: "memory"); }
 
 class Runner {
  public:
@@ -54,6 +55,7 @@ class Runner {
   void receive(Ping /*message*/) const {
     if (aborts_) std::abort();
     stop_here();
+    went_on();
     std::_Exit(0);
   }
 

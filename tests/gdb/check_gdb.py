@@ -31,11 +31,15 @@ def gdb(*arguments, commands=(), script=SCRIPT):
     if shutil.which("gdb") is None:
         raise AssertionError("gdb was not found: install it (Debian: gdb), or run ./dev setup test")
     sourced = [] if script is None else ["-ex", f"source {script}"]
-    done = subprocess.run(
-        ["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", *sourced,
-         *(part for command in commands for part in ("-ex", command)), *map(str, arguments)],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-        timeout=TIMEOUT_S, check=False)
+    try:
+        done = subprocess.run(
+            ["gdb", "-batch", "-nx", "-iex", "set debuginfod enabled off", *sourced,
+             *(part for command in commands for part in ("-ex", command)), *map(str, arguments)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            timeout=TIMEOUT_S, check=False)
+    except subprocess.TimeoutExpired as error:
+        said = (error.output or b"").decode(errors="replace")
+        raise AssertionError(f"gdb hung for {TIMEOUT_S} s, after this:\n{said}") from None
     return done.stdout
 
 
@@ -114,7 +118,11 @@ class Actors(unittest.TestCase):
 
 
 class Live(Actors):
-    """On the program, stopped at a breakpoint. One session serves all: starting gdb takes long."""
+    """On the program, stopped at a breakpoint. One session serves all: starting gdb takes long.
+
+    The program does not end in it: gdb 13 fails or hangs, in one of a hundred times, when a
+    process of many threads ends right after they went on.
+    """
 
     PIDS = {
         "<0.1>": "bulkhead: actor <0.1> has ended",
@@ -141,13 +149,13 @@ class Live(Actors):
         "selected": ("thread",),
         **{f"pid {pid}": (f"bulkhead bt {pid}",) for pid in PIDS},
         "no number": ("bulkhead actors -3",),
-        "end": ("thread $stopped", "bt 1", "continue"),
+        "end": ("thread $stopped", "bt 1", "continue", "bt 1"),
     }
     said = {}
 
     @classmethod
     def setUpClass(cls):
-        commands = ["break stop_here", "run"]
+        commands = ["break stop_here", "break went_on", "run"]
         for name, some in cls.COMMANDS.items():
             commands += [f"echo === {name}\\n", *some]
         parts = re.split(r"(?m)^=== (.*)\n", gdb(cls.program(), commands=commands))
@@ -211,8 +219,7 @@ class Live(Actors):
         self.assertIn("bulkhead: '-3' is no number of actors", self.said["no number"])
 
     def test_the_program_goes_on_unharmed(self):
-        self.assertRegex(self.said["end"], r"(?m)^#0 .*stop_here")
-        self.assertIn("exited normally", self.said["end"])
+        self.assertRegex(self.said["end"], r"(?s)\n#0 .*stop_here.*Breakpoint 2.*\n#0 .*went_on")
 
 
 class LiveOptimised(Live):

@@ -71,7 +71,10 @@ class Exit {
     std::swap(failure_, other.failure_);
     return *this;
   }
-  ~Exit();
+  ~Exit() {
+    if (failure_ != nullptr) [[unlikely]]
+      release();
+  }
 
   [[nodiscard]] static Exit normal() noexcept { return Exit(); }
   [[nodiscard]] static Exit shutdown() noexcept { return Exit(Kind::kShutdown); }
@@ -124,6 +127,7 @@ class Exit {
   struct Failure;
 
   explicit Exit(Kind kind) noexcept : kind_(kind) {}
+  void release() noexcept;
 
   Kind kind_ = Kind::kNormal;
   TrapKind trap_ = TrapKind::kNone;

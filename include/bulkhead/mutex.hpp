@@ -54,9 +54,12 @@ class Mutex {
   friend class ConditionVariable;
 
   [[nodiscard]] std::uint64_t take(Timeout timeout);
+  [[nodiscard]] std::uint64_t take_anyhow(Timeout timeout);
+  [[nodiscard]] std::uint64_t take_isolated(Timeout timeout);
   [[nodiscard]] std::uint64_t take_slowly(std::uint64_t me, Timeout timeout);
   [[noreturn]] void throw_timeout(std::int64_t waited) const;
   void release(std::uint64_t holder) noexcept;
+  void release_isolated(std::uint64_t holder) noexcept;
 
   alignas(8) std::byte state_[32];
 };

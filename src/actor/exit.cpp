@@ -70,7 +70,7 @@ Exit& Exit::operator=(const Exit& other) noexcept {  // NOLINT(bugprone-unhandle
   return *this;
 }
 
-Exit::~Exit() { Failure::release(failure_); }
+void Exit::release() noexcept { Failure::release(failure_); }
 
 namespace {
 

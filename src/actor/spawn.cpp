@@ -176,7 +176,8 @@ Core& take_solo(Domain& domain) {
 }
 
 // The core to start on, null when it is the caller's.
-Core* home_elsewhere(const SpawnOptions& options, const Core* core, Domain& domain) {
+[[gnu::always_inline]] inline Core* home_elsewhere(const SpawnOptions& options, const Core* core,
+                                                   Domain& domain) {
   if (options.own_thread) return &take_solo(domain);
   const bool outside = is_outside(core, domain);
   if (!options.core && !outside && !core->solo) return nullptr;
@@ -372,7 +373,7 @@ void set_up(Slot& slot, const ActorClass& kind, const SpawnOptions& options, con
 }
 
 // The last of it that others look at.
-void let_live(Slot& slot, const Core* core) {
+[[gnu::always_inline]] inline void let_live(Slot& slot, const Core* core) {
   slot.parent = core != nullptr && core->running != nullptr ? pid_of(*core->running) : Pid();
   slot.lives.publish(true);
 }

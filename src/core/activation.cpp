@@ -42,7 +42,7 @@ void Core::activate(Slot& slot, machine::Stack* me) {
 [[gnu::always_inline]] inline void Core::begin_turn(Core* core, Slot& slot, machine::Stack* me) {
   if (slot.stack != nullptr) core->switch_to(slot);
   if (slot.has(Slot::kUnwind)) [[unlikely]] {
-    finish(slot, core->unwound(slot), {});
+    end_between_turns(slot, *core);
     return;
   }
   if (slot.stack_class != me->size_class) [[unlikely]] {
@@ -128,13 +128,7 @@ template <bool kIsolated>
     return;
   }
   if (slot.has(Slot::kStopAsked)) [[unlikely]] {
-    // One who was to be unwound has not waited since.
-    const bool says_why = slot.has(Slot::kUnwind) || is_sentenced(slot);
-    const std::string_view in_hand =
-        says_why ? name_in_hand(slot, *me) : std::string_view();  // else nothing is told of it
-    if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
-    finish(slot, says_why ? me->core->unwound(slot) : Exit::normal(),
-           {.handled = handled, .in_hand = in_hand});
+    end_asked(slot, me, handled);
     return;
   }
   Core* core = me->core;
@@ -163,6 +157,20 @@ void Core::deliver_batch(Slot& slot, machine::Stack* me) { deliver_batch_of<fals
 Exit Core::unwound(Slot& slot) const noexcept {
   slot.set(Slot::kUnwinding);
   return why_unwound(slot);
+}
+
+// One who was to be unwound has not waited since.
+[[gnu::noinline]] void Core::end_asked(Slot& slot, machine::Stack* me, std::uint32_t handled) {
+  const bool says_why = slot.has(Slot::kUnwind) || is_sentenced(slot);
+  const std::string_view in_hand =
+      says_why ? name_in_hand(slot, *me) : std::string_view();        // else nothing is told of it
+  if (std::exchange(me->in_hand_ops, nullptr) != nullptr) ++handled;  // it had received it
+  finish(slot, says_why ? me->core->unwound(slot) : Exit::normal(),
+         {.handled = handled, .in_hand = in_hand});
+}
+
+[[gnu::noinline, gnu::cold]] void Core::end_between_turns(Slot& slot, const Core& core) {
+  finish(slot, core.unwound(slot), {});
 }
 
 [[gnu::cold]] void Core::end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled) {

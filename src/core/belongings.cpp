@@ -90,21 +90,15 @@ void Belongings::end_leaving(std::size_t before) noexcept {
 }
 
 // Inside, so that the list grows in the process's memory; and who was away comes home first.
-void expect_belonging() {
-  if (!may_have_owner()) [[likely]]
-    return;
+void expect_of_owner() {
   const BrieflyInside inside;
   if (Belongings* mine = owner(); mine != nullptr) mine->expect();
 }
-void belongs_to_caller(const Belonging& belonging) {
-  if (!may_have_owner()) [[likely]]
-    return;
+void add_to_owner(const Belonging& belonging) {
   const BrieflyInside inside;
   if (Belongings* mine = owner(); mine != nullptr) mine->add(belonging);
 }
-void forget_of_caller(const Belonging::Ops& ops, std::uint64_t first) noexcept {
-  if (!may_have_owner()) [[likely]]
-    return;
+void forget_of_owner(const Belonging::Ops& ops, std::uint64_t first) noexcept {
   const BrieflyInside inside;
   if (Belongings* mine = owner(); mine != nullptr) mine->forget(ops, first);
 }

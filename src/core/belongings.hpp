@@ -70,17 +70,29 @@ class Belongings {
 Belongings* set_owner(Belongings* owner) noexcept;
 [[nodiscard]] Belongings* owner() noexcept;
 
-/// For that owner, if there is one. Any thread. Both throw std::bad_alloc, but that none is added
-/// that was expected.
-void expect_belonging();
-void belongs_to_caller(const Belonging& belonging);
-/// As Belongings::forget. Any thread.
-void forget_of_caller(const Belonging::Ops& ops, std::uint64_t first) noexcept;
-
 extern constinit thread_local Belongings* tl_owner [[gnu::tls_model("initial-exec")]];
 
 /// Is there an owner? Inlined, for whom there is none; who goes on asks for it anew, since to come
 /// inside may be to change threads.
 [[nodiscard]] inline bool may_have_owner() noexcept { return tl_owner != nullptr; }
+void expect_of_owner();
+void add_to_owner(const Belonging& belonging);
+void forget_of_owner(const Belonging::Ops& ops, std::uint64_t first) noexcept;
+
+/// For that owner, if there is one. Any thread. Both throw std::bad_alloc, but that none is added
+/// that was expected.
+inline void expect_belonging() {
+  if (may_have_owner()) [[unlikely]]
+    expect_of_owner();
+}
+inline void belongs_to_caller(const Belonging& belonging) {
+  if (may_have_owner()) [[unlikely]]
+    add_to_owner(belonging);
+}
+/// As Belongings::forget. Any thread.
+inline void forget_of_caller(const Belonging::Ops& ops, std::uint64_t first) noexcept {
+  if (may_have_owner()) [[unlikely]]
+    forget_of_owner(ops, first);
+}
 
 }  // namespace bulkhead::core

@@ -188,7 +188,7 @@ void Core::end_trapped(Slot& slot, machine::Stack* me, Trap& trap) {
   compartment_of(slot)->is_lost = true;
   for (const NewActor& each : std::exchange(compartment_of(slot)->spawning, {})) cancel_spawn(each);
   settled.dropped = me->dropped + discard_in_hand(slot, me, DropCause::kHandlerFailed);
-  finish(slot, std::exchange(exit, Exit()), settled);
+  finish(slot, std::exchange(exit, Exit()), std::move(settled));
 }
 
 }  // namespace bulkhead::core

@@ -19,6 +19,7 @@
 #include "bulkhead/signal.hpp"
 #include "bulkhead/spawn.hpp"
 #include "core/belongings.hpp"
+#include "core/core.hpp"
 #include "core/slot.hpp"
 #include "machine/clock.hpp"
 #include "machine/held_locks.hpp"
@@ -26,8 +27,6 @@
 #include "memory/heap.hpp"
 
 namespace bulkhead::core {
-
-class Core;
 
 /// How often it has been made anew, and may be.
 struct Restarts {
@@ -72,7 +71,9 @@ void discard_seed(const Seed* seed) noexcept;
 [[nodiscard]] Compartment* compartment_of(const Slot& slot) noexcept;
 
 /// Is it an isolated actor's code that sends, on this core?
-[[nodiscard]] bool crosses_from(const Core& core) noexcept;
+[[nodiscard]] inline bool crosses_from(const Core& core) noexcept {
+  return core.running != nullptr && core.running->isolated();
+}
 /// Memory for such a message, in a heap of its own: until it is sealed, one of the sender's
 /// belongings. Throws std::bad_alloc.
 [[nodiscard]] Signal* take_message(Pid to, std::size_t bytes);

@@ -332,6 +332,8 @@ class alignas(64) Core {
   [[nodiscard]] Exit unwound(Slot& slot) const noexcept;
   static void end_unwound(Slot& slot, machine::Stack* me, std::uint32_t handled);
   static void end_failed(Slot& slot, machine::Stack* me, std::uint32_t handled);
+  static void end_asked(Slot& slot, machine::Stack* me, std::uint32_t handled);
+  static void end_between_turns(Slot& slot, const Core& core);
   void requeue(Slot& slot);
   Signal* look_through(Slot& slot, Signal*& last, LookAt look_at, void* context);
   void count_dropped(Pid receiver, const SignalOps& ops, DropCause cause) noexcept;
@@ -345,7 +347,7 @@ class alignas(64) Core {
     bool trapped = false;  // its state is not destroyed: its memory is given back as it is
     Told* told = nullptr;  // when it had crashed before it trapped; becomes finish's
   };
-  static void finish(Slot& slot, Exit exit, Settled settled);
+  static void finish(Slot& slot, Exit exit, Settled&& settled);
   static bool restart_in_place(Slot& slot, const Exit& exit, Settled& settled,
                                std::unique_ptr<Told>& told);
   /// For the log; null when it is not to be told (reporter.hpp).
@@ -490,8 +492,6 @@ void release_anywhere(void* block, std::uint16_t pool, std::uint8_t size_class,
 /// Any thread: makes an actor end at its next wait, or at once when it is waiting or idle.
 [[nodiscard]] Delivery request_stop(Pid actor) noexcept;
 
-/// Is it to end for a reason that is known? Owner.
-[[nodiscard]] bool is_sentenced(const Slot& slot) noexcept;
 /// The cores of the process, by index. Any thread; null when never used.
 [[nodiscard]] Core* core_at(std::uint16_t index) noexcept;
 /// Throws std::logic_error, which says why the running actor must not block here.

@@ -24,22 +24,6 @@ std::string_view name_in_hand(const Slot& slot, const machine::Stack& stack) noe
   return {};
 }
 
-bool is_crash(const Exit& exit) noexcept {
-  switch (exit.kind()) {
-    case Exit::Kind::kNormal:
-    case Exit::Kind::kShutdown:
-    case Exit::Kind::kStopped:
-      return false;
-    case Exit::Kind::kPanic:
-    case Exit::Kind::kKilled:
-    case Exit::Kind::kNoActor:
-    case Exit::Kind::kCustom:
-    case Exit::Kind::kTrapped:
-      break;
-  }
-  return true;
-}
-
 namespace {
 
 // A slot may be another actor's by the time that it has been read: then that one is not told.

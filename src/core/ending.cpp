@@ -37,7 +37,7 @@ void report_crash(std::unique_ptr<Told> told, Joint* joint, const ActorClass& ki
 // Carries an exit out, in the context of the ending actor: its destructor may send, and even block.
 // What the actor did in its last activation is counted at the very end, so that nobody finds the
 // runtime idle before.
-void Core::finish(Slot& slot, Exit exit, Settled settled) {
+void Core::finish(Slot& slot, Exit exit, Settled&& settled) {
   const Pid pid = pid_of(slot);
   const ActorClass& kind = *slot.kind;
   std::shared_ptr<Joint> joint;

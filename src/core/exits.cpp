@@ -77,10 +77,6 @@ Exit Core::why_unwound(const Slot& slot) const noexcept {
   return domain.load(std::memory_order_relaxed)->ending() ? Exit::shutdown() : Exit::stopped();
 }
 
-bool is_sentenced(const Slot& slot) noexcept {
-  return slot.extras != nullptr && slot.extras->sentenced != Sentenced::kNot;
-}
-
 namespace {
 
 Signal* hear_exit_signal(void* slot, Signal* signal) {

@@ -47,6 +47,11 @@ struct Extras {
 
 static_assert(sizeof(Extras) <= kSmallestBlock && sizeof(Rare) <= kSmallestBlock);  // class 0
 
+/// Is it to end for a reason that is known? Owner.
+[[nodiscard]] inline bool is_sentenced(const Slot& slot) noexcept {
+  return slot.extras != nullptr && slot.extras->sentenced != Sentenced::kNot;
+}
+
 /// `core`: the caller's, null in threads outside. Throws std::bad_alloc.
 [[nodiscard]] Extras* make_extras(Core* core);
 [[nodiscard]] Rare* make_rare(Core* core);

@@ -129,7 +129,21 @@ class Telling {
 [[nodiscard]] std::shared_ptr<Log> stderr_log(LogFormat format);
 
 /// Is an actor that ends so said to have crashed?
-[[nodiscard]] bool is_crash(const Exit& exit) noexcept;
+[[nodiscard]] inline bool is_crash(const Exit& exit) noexcept {
+  switch (exit.kind()) {
+    case Exit::Kind::kNormal:
+    case Exit::Kind::kShutdown:
+    case Exit::Kind::kStopped:
+      return false;
+    case Exit::Kind::kPanic:
+    case Exit::Kind::kKilled:
+    case Exit::Kind::kNoActor:
+    case Exit::Kind::kCustom:
+    case Exit::Kind::kTrapped:
+      break;
+  }
+  return true;
+}
 /// The type of what an actor is handling, or another word for what it is at; empty: nothing.
 [[nodiscard]] std::string_view name_in_hand(const Slot& slot, const machine::Stack& stack) noexcept;
 

@@ -19,10 +19,6 @@
 
 namespace bulkhead::core {
 
-bool crosses_from(const Core& core) noexcept {
-  return core.running != nullptr && core.running->isolated();
-}
-
 [[gnu::noinline]] bool in_compartment() noexcept {
   asm volatile("" ::: "memory");
   return memory::current_heap.is_isolated_code() && was_inside() == 0;

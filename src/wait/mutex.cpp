@@ -32,7 +32,7 @@ constexpr wait::Holder kThread = 2;
 alignas(64) thread_local constinit char this_thread = 0;
 
 // An actor that comes home here is one, so that it needs no variable of a thread.
-wait::Holder me() noexcept {
+[[gnu::always_inline]] inline wait::Holder me() noexcept {
   const core::BrieflyInside inside;
   const Core* core = inside.core();
   if (core != nullptr && core->running != nullptr) [[likely]] {
@@ -85,16 +85,23 @@ std::uint64_t name_of(const State& state) noexcept {
 
 }  // namespace
 
-// Who holds it now, 0: time was up.
+// Who holds it now, 0: time was up. Whether an isolated actor takes it is asked first: what follows
+// may change threads.
 std::uint64_t Mutex::take(Timeout timeout) {
-  const bool is_isolated = core::may_have_owner();  // first: what follows may change threads
+  return core::may_have_owner() ? take_isolated(timeout) : take_anyhow(timeout);
+}
+
+[[gnu::always_inline]] inline std::uint64_t Mutex::take_anyhow(Timeout timeout) {
   const wait::Holder self = me();
-  if (is_isolated) [[unlikely]]
-    core::expect_belonging();
-  State& state = state_of(state_);
-  const std::uint64_t holder = state.try_take(self) ? self : take_slowly(self, timeout);
-  if (is_isolated && holder != 0) [[unlikely]]
-    core::belongs_to_caller({&kHeld, {name_of(state), holder, 0}});
+  if (state_of(state_).try_take(self)) [[likely]]
+    return self;
+  return take_slowly(self, timeout);
+}
+
+[[gnu::noinline, gnu::cold]] std::uint64_t Mutex::take_isolated(Timeout timeout) {
+  core::expect_belonging();
+  const std::uint64_t holder = take_anyhow(timeout);
+  if (holder != 0) core::belongs_to_caller({&kHeld, {name_of(state_of(state_)), holder, 0}});
   return holder;
 }
 
@@ -122,6 +129,12 @@ void Mutex::throw_timeout(std::int64_t waited) const {
 }
 
 void Mutex::release(std::uint64_t holder) noexcept {
+  if (core::may_have_owner()) [[unlikely]]
+    return release_isolated(holder);
+  state_of(state_).release(holder);
+}
+
+[[gnu::noinline, gnu::cold]] void Mutex::release_isolated(std::uint64_t holder) noexcept {
   State& state = state_of(state_);
   core::forget_of_caller(kHeld, name_of(state));
   state.release(holder);

@@ -20,6 +20,7 @@ layer otp
 public-only otp
 sync-headers src/sync/
 system-headers src/machine/ src/core/poller*
+heavy-headers include/bulkhead/standard.hpp
 conditionals src/machine/
 needs-model ^\s*#\s*include\s*["<]sync/atomic\w*\.hpp[">]
 """
@@ -148,6 +149,13 @@ class TidyTest(unittest.TestCase):
                      "src/core/a.cpp:1: system-header", "src/net/a.cpp:1: system-header",
                      "examples/a.cpp:1: system-header")
 
+    def test_heavy_headers_have_their_place(self):
+        heavy = "#pragma once\n#include <chrono>\n#include <functional>\n"
+        self.accepts({"include/bulkhead/standard.hpp": heavy, "src/core/a.hpp": heavy})
+        self.refuses({"include/bulkhead/a.hpp": heavy},
+                     "include/bulkhead/a.hpp:2: heavy-header",
+                     "include/bulkhead/a.hpp:3: heavy-header")
+
     def test_conditionals_have_their_places(self):
         self.refuses({"src/core/a.cpp": "#ifdef A\n#elif B\n#endif\n",
                       "tests/stress/a.cpp": "# if A\n#endif\n"},
@@ -274,7 +282,7 @@ class TidyTest(unittest.TestCase):
     def test_a_wrong_configuration_is_an_error(self):
         self.misconfigured({"tools/layers.txt": "layers base\n"}, "tools/layers.txt:1")
         self.misconfigured({"tools/layers.txt": "layer base\npublic-only otp\n"}, "otp")
-        self.misconfigured({"tools/layers.txt": LAYERS + "needs-model (\n"}, "tools/layers.txt:13")
+        self.misconfigured({"tools/layers.txt": LAYERS + "needs-model (\n"}, "tools/layers.txt:14")
         self.misconfigured({"tools/banned_words.txt": "plu" + "gh\n"}, "tools/banned_words.txt:1")
 
     def test_every_rule_fails_in_some_test(self):

@@ -2,10 +2,8 @@
 /// handle. See docs/guide/crash-reports.md.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -14,6 +12,7 @@
 
 #include "bulkhead/exit.hpp"
 #include "bulkhead/pid.hpp"
+#include "bulkhead/standard.hpp"
 
 namespace bulkhead {
 

@@ -2,11 +2,9 @@
 /// like.
 #pragma once
 
-#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <tuple>
 #include <type_traits>
@@ -15,6 +13,7 @@
 #include "bulkhead/mailbox_handler.hpp"
 #include "bulkhead/select.hpp"
 #include "bulkhead/signal.hpp"
+#include "bulkhead/standard.hpp"
 #include "bulkhead/this_actor.hpp"
 #include "bulkhead/timer.hpp"
 

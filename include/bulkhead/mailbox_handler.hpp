@@ -4,11 +4,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <type_traits>
 #include <utility>
 
 #include "bulkhead/handler.hpp"
+#include "bulkhead/standard.hpp"
 
 namespace bulkhead {
 
@@ -154,7 +154,7 @@ concept TakesReply = Takes<H, M> && CallableWithReply<FunctionOf<H>, M>;
 template <class H, class M>
 bool wants(H& handler, const M& message) {
   if constexpr (Parts<H>::kConditional) {
-    return static_cast<bool>(std::invoke(handler.wanted, message));
+    return static_cast<bool>(core::invoke(handler.wanted, message));
   } else {
     return true;
   }
@@ -169,20 +169,20 @@ void call(H& handler, std::type_identity_t<M>&& message, ReplyFor<M>&& reply) {
     asm("" : "+m"(message));
   }
   if constexpr (TakesReply<H, M>) {
-    std::invoke(function, std::move(message), std::move(reply));
+    core::invoke(function, std::move(message), std::move(reply));
   } else if constexpr (HasAnswer<M>) {
     using R = typename M::Answer;
     using Result = std::invoke_result_t<decltype(function), M>;
     if constexpr (std::is_void_v<R>) {
-      std::invoke(function, std::move(message));
+      core::invoke(function, std::move(message));
       reply();
     } else if constexpr (std::is_convertible_v<Result, R>) {
-      reply.answer_with([&]() -> R { return std::invoke(function, std::move(message)); });
+      reply.answer_with([&]() -> R { return core::invoke(function, std::move(message)); });
     } else {
-      std::invoke(function, std::move(message));
+      core::invoke(function, std::move(message));
     }
   } else {
-    std::invoke(function, std::move(message));
+    core::invoke(function, std::move(message));
     reply();
   }
 }

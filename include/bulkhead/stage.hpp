@@ -4,7 +4,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string_view>
@@ -12,6 +11,7 @@
 #include "bulkhead/config.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/host.hpp"
+#include "bulkhead/standard.hpp"
 #include "bulkhead/timer.hpp"
 
 namespace bulkhead {

@@ -1,13 +1,15 @@
 /// The light parts of two standard headers that are heavy: durations without calendars and time
-/// zones, and std::function without searchers and binders. A small program compiles in half the
-/// time. And what depends on the platform and the compiler: whether they have what all of these
-/// headers need, and how noexcept is compiled.
+/// zones, and std::function, std::move_only_function and std::invoke without searchers and binders.
+/// A small program compiles in half the time. And what depends on the platform and the compiler:
+/// whether they have what all of these headers need, and how noexcept is compiled.
 #pragma once
 
 #if !defined(__linux__) || !(defined(__x86_64__) || defined(__aarch64__))
 #error "bulkhead runs on Linux on x86-64 and AArch64 only: nothing could be contained here"
 #endif
 
+#include <initializer_list>
+#include <utility>
 #include <version>
 
 #ifndef __cpp_lib_expected
@@ -22,13 +24,24 @@
 #include <chrono>
 #endif
 
-#if __has_include(<bits/std_function.h>)
+#if __has_include(<bits/std_function.h>) && __has_include(<bits/move_only_function.h>)
+#include <bits/invoke.h>
+#include <bits/move_only_function.h>
 #include <bits/std_function.h>
+#define BULKHEAD_INVOKE std::__invoke
 #else
 #include <functional>
+#define BULKHEAD_INVOKE std::invoke
 #endif
 
 namespace bulkhead::core {
+
+/// std::invoke.
+template <class F, class... Arguments>
+constexpr decltype(auto) invoke(F&& function, Arguments&&... arguments) {
+  return BULKHEAD_INVOKE(std::forward<F>(function), std::forward<Arguments>(arguments)...);
+}
+#undef BULKHEAD_INVOKE
 
 /// Does the compiler end a function that is noexcept by a handler that looks like catch (...)?
 #ifdef __clang__

@@ -1,7 +1,6 @@
 /// Timers that deliver a message.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <stdexcept>
 #include <type_traits>
@@ -10,6 +9,7 @@
 #include "bulkhead/address.hpp"
 #include "bulkhead/duration.hpp"
 #include "bulkhead/record_ref.hpp"
+#include "bulkhead/standard.hpp"
 
 namespace bulkhead {
 

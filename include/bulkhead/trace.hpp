@@ -9,12 +9,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "bulkhead/pid.hpp"
+#include "bulkhead/standard.hpp"
 
 namespace bulkhead {
 
